@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Layout of a channel's symmetric region, shared by the compiler, the host run time, the device header and the emulator.
+ * Plain C, no includes: it must compile under nvcc, NVRTC, a C compiler and clang. All sizes are bytes.
+ *
+ * One region per rank of a group, the same offsets on every rank:
+ *
+ *   [0, PKB_CONTROL_BYTES)    control page, read and written by its owner only: epoch cell (u64 at PKB_EPOCH_OFFSET),
+ *                             count of finished blocks (u32 at PKB_DONE_OFFSET)
+ *   flags                     size * PKB_MAX_BLOCKS lines of PKB_LINE_BYTES; flag (source rank, block) is one u64
+ *                             written by `source` only, monotone over the life of the region
+ *   LL lines                  2 parities * size sources * pkb_ll_slot_bytes(size); holds LL lines and nothing else, ever
+ *   staging                   2 parities of equal size; holds what the running program's kernels put there
+ */
+#ifndef PKB_RT_LAYOUT_H
+#define PKB_RT_LAYOUT_H
+
+#define PKB_MANIFEST_MAJOR 1
+#define PKB_MANIFEST_MINOR 0
+
+#define PKB_MAX_RANKS 64
+#define PKB_MAX_BLOCKS 256
+#define PKB_LINE_BYTES 128
+#define PKB_CONTROL_BYTES 4096
+#define PKB_EPOCH_OFFSET 0
+#define PKB_DONE_OFFSET 128
+#define PKB_DEFAULT_ARENA_BYTES (256ll << 20)
+/* A flag's value is (epoch << PKB_PROGRESS_BITS) + number of chunks that its block has signalled in this call. */
+#define PKB_PROGRESS_BITS 24
+
+#if defined(__CUDACC__)
+#define PKB_LAYOUT_FN __host__ __device__ static __forceinline__
+#else
+#define PKB_LAYOUT_FN static inline
+#endif
+
+PKB_LAYOUT_FN long long pkb_flags_offset(void) { return PKB_CONTROL_BYTES; }
+
+/* Offset of the flag that `source` writes for `block`. */
+PKB_LAYOUT_FN long long pkb_flag_offset(int source, long long block) {
+  return pkb_flags_offset() + ((long long)source * PKB_MAX_BLOCKS + block) * PKB_LINE_BYTES;
+}
+
+/* Bytes of LL lines per (parity, source): twice the largest LL payload. */
+PKB_LAYOUT_FN long long pkb_ll_slot_bytes(int size) {
+  return size <= 8 ? (1ll << 20) : ((8ll << 20) / size) / 4096 * 4096;
+}
+
+PKB_LAYOUT_FN long long pkb_ll_offset(int size, int parity, int source) {
+  return pkb_flags_offset() + (long long)size * PKB_MAX_BLOCKS * PKB_LINE_BYTES +
+         ((long long)parity * size + source) * pkb_ll_slot_bytes(size);
+}
+
+PKB_LAYOUT_FN long long pkb_stage_offset(int size) { return pkb_ll_offset(size, 2, 0); }
+
+/* Bytes of one staging parity in a region of `region` bytes; a multiple of PKB_LINE_BYTES. */
+PKB_LAYOUT_FN long long pkb_stage_bytes(int size, long long region) {
+  long long both = region - pkb_stage_offset(size);
+  return both <= 0 ? 0 : both / 2 / PKB_LINE_BYTES * PKB_LINE_BYTES;
+}
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The C interface of the run time. Thread safety: a context and what is loaded into it belong to one thread at a time;
+ * contexts share nothing (emulated ranks are threads of one process).
+ *
+ * Every function that can fail returns a pkb_status; pkb_last_error() then holds one line that names the thing and what to do.
+ */
+#ifndef PKB_RT_PKB_H
+#define PKB_RT_PKB_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define PKB_ABI_VERSION 1
+#define PKB_MAX_DIMS 16
+
+typedef enum pkb_status {
+  PKB_OK = 0,
+  PKB_ERROR_ARGUMENT = 1,    /* a caller's mistake: null pointer, wrong count, wrong size */
+  PKB_ERROR_PROGRAM = 2,     /* artefact missing, damaged, of another version, world size or machine */
+  PKB_ERROR_GUARD = 3,       /* the arguments are outside of what the program was compiled for; nothing was launched */
+  PKB_ERROR_DEVICE = 4,      /* the CUDA driver refused: no device, no peer access, out of memory, launch failure */
+  PKB_ERROR_BOOTSTRAP = 5,   /* ranks could not meet: peer missing, other program, socket closed, timeout */
+  PKB_ERROR_PEER_LOST = 6,   /* a peer died, or the watchdog's time ran out, while a call was in flight */
+  PKB_ERROR_ATEN = 7,        /* libtorch missing, or an operator failed */
+  PKB_ERROR_INTERNAL = 8
+} pkb_status;
+
+/* torch dtypes; the names in manifests are torch's. Complex numbers are pairs. */
+typedef enum pkb_dtype {
+  PKB_F64, PKB_F32, PKB_F16, PKB_BF16, PKB_I8, PKB_I16, PKB_I32, PKB_I64, PKB_U8, PKB_BOOL,
+  PKB_F8E4M3FN, PKB_F8E5M2, PKB_C64, PKB_C128, PKB_DTYPE_COUNT
+} pkb_dtype;
+
+/* A strided view of memory on the context's device (host memory on emulated ranks). Sizes and strides in elements. */
+typedef struct pkb_tensor {
+  void *data;
+  int32_t dtype; /* pkb_dtype */
+  int32_t ndim;  /* 0..PKB_MAX_DIMS */
+  int64_t sizes[PKB_MAX_DIMS];
+  int64_t strides[PKB_MAX_DIMS];
+} pkb_tensor;
+
+typedef struct pkb_context pkb_context;
+typedef struct pkb_program pkb_program;
+struct pkb_driver; /* pkb_rt/driver.h */
+
+typedef struct pkb_context_desc {
+  uint32_t abi_version;         /* PKB_ABI_VERSION */
+  int32_t rank, world_size;
+  int32_t device;               /* ordinal */
+  const struct pkb_driver *driver; /* NULL: the real one (libcuda.so.1) */
+  const char *rendezvous;       /* directory of Unix sockets, the same on all ranks, made by the caller; short path (< 90 bytes) */
+  int64_t arena_bytes;          /* 0: PKB_DEFAULT_ARENA_BYTES, or $PKB_ARENA_MIB */
+  double timeout_s;             /* 0: $PKB_TIMEOUT_S, else 600; bootstrap and calls */
+  int32_t debug;                /* 1: bounded spins with a report of (rank, block, flag, expected, seen) */
+} pkb_context_desc;
+
+/* Meets the other ranks, makes and maps the arena. Collective over world_size ranks. */
+pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out);
+/* Waits for calls in flight, meets the other ranks, unmaps. Collective. */
+void pkb_context_destroy(pkb_context *context);
+/* The last message of this thread; "" if none. Also valid after a failed pkb_context_create. */
+const char *pkb_last_error(void);
+
+/* Loads a program from an emitted `.cu` (compiled through NVRTC, or the host compiler on the fake driver, and cached).
+ * Collective: all ranks must load the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else ~/.cache/pkb). */
+pkb_status pkb_program_load(pkb_context *context, const char *path, const char *cache_dir, pkb_program **out);
+void pkb_program_unload(pkb_program *program);
+
+int32_t pkb_program_input_count(const pkb_program *program);
+int32_t pkb_program_output_count(const pkb_program *program);
+/* Shape of argument or output i, data == NULL. For an output that is (a view of) an argument *alias_of is its index, else -1;
+ * such an output needs no memory from the caller. */
+pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out);
+pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of);
+const char *pkb_program_manifest(const pkb_program *program); /* JSON text */
+
+/* Enqueues one call on `stream` (a CUstream; NULL: the legacy default stream). Outputs are the caller's memory, except aliases,
+ * whose entries are filled in. No allocation by the run time, no host synchronisation. All ranks must call in the same order. */
+pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
+                            pkb_tensor *outputs, int32_t n_outputs);
+/* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen). */
+pkb_status pkb_context_synchronize(pkb_context *context, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
