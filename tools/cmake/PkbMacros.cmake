@@ -14,6 +14,14 @@ list(APPEND CMAKE_MODULE_PATH ${CMAKE_SOURCE_DIR}/tools/cmake)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+enable_testing()
+
+# The virtual environment with the pinned torch: that of this build tree, else that of build/.
+set(PKB_VENV ${CMAKE_BINARY_DIR}/venv CACHE PATH "virtual environment with torch")
+if(NOT EXISTS ${PKB_VENV}/bin/python AND EXISTS ${CMAKE_SOURCE_DIR}/build/venv/bin/python)
+  set(PKB_VENV ${CMAKE_SOURCE_DIR}/build/venv)
+endif()
+
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   find_program(PKB_LLD NAMES ld.lld-${PKB_LLVM_MAJOR} HINTS /usr/lib/llvm-${PKB_LLVM_MAJOR}/bin)
   if(PKB_LLD)
