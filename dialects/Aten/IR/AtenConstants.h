@@ -1,0 +1,24 @@
+//===- AtenConstants.h - names of discardable attributes --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_ATEN_IR_ATENCONSTANTS_H
+#define DIALECTS_ATEN_IR_ATENCONSTANTS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace pkb::aten {
+
+/// Module attribute of type ProgramAttr.
+inline constexpr llvm::StringLiteral kProgramAttrName = "aten.program";
+/// Attribute of type AliasAttr of a function's argument or result.
+inline constexpr llvm::StringLiteral kAliasOfAttrName = "aten.alias_of";
+/// Integer attribute of a function's result: the argument that it is the final
+/// content of.
+inline constexpr llvm::StringLiteral kMutationOfAttrName = "aten.mutation_of";
+
+} // namespace pkb::aten
+
+#endif // DIALECTS_ATEN_IR_ATENCONSTANTS_H

@@ -1,0 +1,126 @@
+//===- AtenDialect.cpp - registration and discardable attributes ----------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Aten/IR/Aten.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pkb::aten;
+
+/// `[1, 2]`, or `[]`.
+static ParseResult parseIntegers(AsmParser &parser,
+                                 SmallVector<int64_t> &integers) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square,
+      [&] { return parser.parseInteger(integers.emplace_back()); });
+}
+
+static void printIntegers(AsmPrinter &printer, ArrayRef<int64_t> integers) {
+  printer << "[";
+  llvm::interleaveComma(integers, printer);
+  printer << "]";
+}
+
+#include "dialects/Aten/IR/AtenDialect.cpp.inc"
+#include "dialects/Aten/IR/AtenEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Aten/IR/AtenAttrs.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Aten/IR/AtenOps.cpp.inc"
+
+void AtenDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Aten/IR/AtenAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Aten/IR/AtenOps.cpp.inc"
+      >();
+}
+
+Operation *AtenDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                            Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getType() != type || !isa<RankedTensorType>(type))
+    return nullptr;
+  return LiteralOp::create(builder, loc, elements);
+}
+
+LogicalResult AtenDialect::verifyOperationAttribute(Operation *op,
+                                                    NamedAttribute attribute) {
+  if (attribute.getName() != kProgramAttrName)
+    return op->emitError("unknown attribute of dialect aten: ")
+           << attribute.getName();
+  if (!isa<ModuleOp>(op))
+    return op->emitError("attribute ") << kProgramAttrName
+                                       << " must be on a module, got: "
+                                       << op->getName();
+  if (!isa<ProgramAttr>(attribute.getValue()))
+    return op->emitError("attribute ")
+           << kProgramAttrName
+           << " must be an #aten.program, got: " << attribute.getValue();
+  return success();
+}
+
+/// An alias must name an argument, or an earlier result.
+static LogicalResult verifyAlias(Operation *op, Attribute attribute,
+                                 int64_t numArguments, int64_t numResults) {
+  auto alias = dyn_cast<AliasAttr>(attribute);
+  if (!alias)
+    return op->emitError("attribute ")
+           << kAliasOfAttrName << " must be an #aten.alias, got: " << attribute;
+  int64_t limit =
+      alias.getKind() == AliasKind::Argument ? numArguments : numResults;
+  if (alias.getIndex() < 0 || alias.getIndex() >= limit)
+    return op->emitError("attribute ")
+           << kAliasOfAttrName << " must name one of " << limit << " earlier "
+           << stringifyAliasKind(alias.getKind())
+           << "s, got: " << alias.getIndex();
+  return success();
+}
+
+LogicalResult
+AtenDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
+                                      unsigned argIndex,
+                                      NamedAttribute attribute) {
+  if (attribute.getName() == kAliasOfAttrName)
+    return verifyAlias(op, attribute.getValue(), argIndex, 0);
+  return op->emitError("unknown attribute of dialect aten on an argument: ")
+         << attribute.getName();
+}
+
+LogicalResult
+AtenDialect::verifyRegionResultAttribute(Operation *op, unsigned regionIndex,
+                                         unsigned resultIndex,
+                                         NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  int64_t numArguments = function ? function.getNumArguments() : 0;
+  if (attribute.getName() == kAliasOfAttrName)
+    return verifyAlias(op, attribute.getValue(), numArguments, resultIndex);
+  if (attribute.getName() != kMutationOfAttrName)
+    return op->emitError("unknown attribute of dialect aten on a result: ")
+           << attribute.getName();
+  auto index = dyn_cast<IntegerAttr>(attribute.getValue());
+  if (!index || index.getInt() < 0 || index.getInt() >= numArguments)
+    return op->emitError("attribute ")
+           << kMutationOfAttrName << " must name one of " << numArguments
+           << " arguments, got: " << attribute.getValue();
+  Type argument = function.getArgumentTypes()[index.getInt()];
+  Type result = function.getResultTypes()[resultIndex];
+  // After bufferization the argument is a memref, and nothing is returned.
+  if (isa<TensorType>(argument) && argument != result)
+    return op->emitError("result with ")
+           << kMutationOfAttrName << " must have the type of argument "
+           << index.getInt() << ": " << argument << ", got: " << result;
+  return success();
+}

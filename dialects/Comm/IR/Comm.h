@@ -1,0 +1,54 @@
+//===- Comm.h - the comm dialect: umbrella header ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Collectives on tensors with value semantics. The only header of this dialect
+// that other folders include.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_COMM_IR_COMM_H
+#define DIALECTS_COMM_IR_COMM_H
+
+#include "dialects/Comm/IR/CommConstants.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include <optional>
+
+#include "dialects/Comm/IR/CommDialect.h.inc"
+#include "dialects/Comm/IR/CommEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Comm/IR/CommAttrs.h.inc"
+
+namespace pkb::comm {
+
+/// The order in which a program communicates, as a side-effect resource.
+struct OrderResource
+    : public mlir::SideEffects::Resource::Base<OrderResource> {
+  llvm::StringRef getName() final { return "CommunicationOrder"; }
+};
+
+/// The mesh of the module that holds `op`; null if the module has none.
+MeshAttr getMesh(mlir::Operation *op);
+
+namespace detail {
+/// The checks that CollectiveOpInterface makes for each implementation.
+llvm::LogicalResult verifyCollective(mlir::Operation *op);
+} // namespace detail
+} // namespace pkb::comm
+
+#include "dialects/Comm/IR/CommOpInterfaces.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Comm/IR/CommOps.h.inc"
+
+#endif // DIALECTS_COMM_IR_COMM_H

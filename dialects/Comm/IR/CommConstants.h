@@ -1,0 +1,19 @@
+//===- CommConstants.h - names of discardable attributes --------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef DIALECTS_COMM_IR_COMMCONSTANTS_H
+#define DIALECTS_COMM_IR_COMMCONSTANTS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace pkb::comm {
+
+/// Module attribute of type MeshAttr.
+inline constexpr llvm::StringLiteral kMeshAttrName = "comm.mesh";
+
+} // namespace pkb::comm
+
+#endif // DIALECTS_COMM_IR_COMMCONSTANTS_H
