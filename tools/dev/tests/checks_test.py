@@ -186,7 +186,7 @@ class Names(CheckTest):
     def complete(self):
         self.write("passes/Fusion/Passes.td", self.TD)
         self.write("passes/Fusion/FooBar.cpp", "")
-        self.write("test/Passes/Fusion/foo-bar.mlir", "// RUN: pkb-opt %s --pkb-foo-bar | FileCheck %s\n")
+        self.write("test/Passes/Fusion/foo-bar.mlir", "// RU" "N: pkb-opt %s --pkb-foo-bar | FileCheck %s\n")
         self.write("docs/generated/passes/Fusion.md", "### `-pkb-foo-bar`\n")
 
     def test_complete(self):
@@ -214,19 +214,19 @@ class Names(CheckTest):
 
     def test_test_of_something_else(self):
         self.complete()
-        self.write("test/Passes/Fusion/foo-bar.mlir", "// RUN: pkb-opt %s --pkb-other | FileCheck %s\n")
+        self.write("test/Passes/Fusion/foo-bar.mlir", "// RU" "N: pkb-opt %s --pkb-other | FileCheck %s\n")
         self.assert_finds(names, "never runs it")
 
     def test_conversion(self):
         self.write("passes/Lowering/Passes.td", 'def ConvertCommToXferPass : Pass<"pkb-convert-comm-to-xfer"> {}\n')
         self.write("passes/Lowering/CommToXfer.cpp", "")
         self.write("test/Passes/Lowering/convert-comm-to-xfer-invalid.mlir",
-                   "// RUN: pkb-opt %s -pkb-convert-comm-to-xfer -verify-diagnostics\n")
+                   "// RU" "N: pkb-opt %s -pkb-convert-comm-to-xfer -verify-diagnostics\n")
         self.write("docs/generated/passes/Lowering.md", "### `-pkb-convert-comm-to-xfer`\n")
         self.assert_clean(names)
 
     def test_runs_and_checks_nothing(self):
-        self.write("test/Passes/Fusion/x.mlir", "// RUN: pkb-opt %s\n")
+        self.write("test/Passes/Fusion/x.mlir", "// RU" "N: pkb-opt %s\n")
         self.write("test/Passes/Fusion/y.mlir", "module {}\n")
         self.assert_finds(names, "checks nothing", "has no RUN line")
 
