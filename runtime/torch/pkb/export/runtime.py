@@ -1,0 +1,190 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A forked rank that runs the user's function: process groups without a network, collectives carried out here.
+
+torch's fake backend gives rank, world size, groups and meshes; the dispatch mode below autograd sees every collective and
+carries it out over the exchange; with a Recorder it also takes everything down. Without one it only executes, which is
+how the original function is run for comparison.
+"""
+
+import contextlib
+
+import torch
+import torch.distributed as dist
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
+
+from . import c10d, collectives, sites
+from .errors import ExportError
+from .illusion import CudaIllusion, install_cuda_stubs
+from .objects import install_object_collectives
+
+
+@contextlib.contextmanager
+def modes_off():
+    """Plain torch, whatever modes the program runs under."""
+    with torch._C.DisableTorchFunction(), _disable_current_modes():
+        yield
+
+
+def _is_foreign(kind):
+    """A tensor subclass that takes its operations apart itself (AsyncCollectiveTensor, DTensor): let it go first."""
+    if kind in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+        return False
+    return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
+
+
+class _Mode(TorchDispatchMode):
+    def __init__(self, rank):
+        super().__init__()
+        self.rank = rank
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if any(_is_foreign(t) for t in types):
+            return NotImplemented
+        with torch._C.DisableTorchFunction():
+            if func.namespace in c10d.NAMESPACES:
+                return self.rank.communicate(func, args, kwargs)
+            if func.namespace in ("symm_mem",):
+                raise ExportError(
+                    f"{func.namespace}::{func._opname} at {sites.text(sites.current())} needs GPUs; call a collective of torch.distributed"
+                )
+            recorder = self.rank.recorder
+            if recorder is None or func.namespace == "prim":
+                return func(*args, **kwargs)
+            return recorder.op(func, args, kwargs)
+
+
+class Rank:
+    """This process as one rank of a job. Make it once per process, before the user's files are loaded."""
+
+    def __init__(self, exchange):
+        self.exchange = exchange
+        self.rank, self.world_size = exchange.rank, exchange.world_size
+        self.recorder = None
+        self.log = None  # list that takes (name, group, reduce, site) of every collective, if set
+        self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
+        self._next_index = {}
+        torch.set_num_threads(1)
+        self._init_process_group()
+        self._patch_wait()
+        install_cuda_stubs(self)
+        install_object_collectives(self)
+
+    def _init_process_group(self):
+        from torch.distributed import distributed_c10d as c
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        helper = c._new_process_group_helper
+
+        def new_group(size, rank, ranks, backend, store, name, **more):
+            # Every group is carried out by the recorder, whatever backend the program asked for.
+            more.pop("backend_options", None)
+            more.pop("device_id", None)
+            asked = str(backend).lower()
+            pg, prefix = helper(size, rank, ranks, "fake", store, name, **more)
+            if pg is not c.GroupMember.NON_GROUP_MEMBER and pg in c._world.pg_map:
+                label = "nccl" if asked in ("fake", "undefined") else asked
+                c._world.pg_map[pg] = (label, c._world.pg_map[pg][1])
+            return pg, prefix
+
+        c._new_process_group_helper = new_group
+        dist.init_process_group("fake", store=FakeStore(), rank=self.rank, world_size=self.world_size)
+        c._is_barrier_after_init = lambda: 0
+
+        # A program may set up its own process group, as a script does under torchrun.
+        def again(*args, **kwargs):
+            return None
+
+        c.init_process_group = dist.init_process_group = again
+        premul = dist._make_nccl_premul_sum
+
+        def make_premul(factor):
+            c10d.remember_premul(factor)
+            return premul(factor)
+
+        dist._make_nccl_premul_sum = make_premul
+
+    def _patch_wait(self):
+        work_class = torch._C._distributed_c10d.Work
+        real = {name: getattr(work_class, name) for name in ("wait", "synchronize", "get_future", "is_completed")}
+
+        def wrap(name):
+            def call(work, *args, **kwargs):
+                with modes_off():
+                    self.finish(work)
+                    return real[name](work, *args, **kwargs)
+
+            return call
+
+        for name in real:
+            setattr(work_class, name, wrap(name))
+
+    @contextlib.contextmanager
+    def running(self, recorder=None):
+        """Run user code: CUDA illusion on, collectives carried out, recorded if there is a recorder."""
+        self.recorder = recorder
+        self._pending.clear()
+        try:
+            with CudaIllusion(self), _Mode(self):
+                yield
+            for _, steps in self._pending.values():
+                raise ExportError(f"the receive at {steps[0][0].call.site} is never waited for; call wait() on it")
+        finally:
+            self.recorder = None
+
+    # Collectives
+
+    def communicate(self, func, args, kwargs):
+        """Carry out one c10d op; returns what the dispatcher expects of it."""
+        if c10d.is_wrapper(func):
+            return args[0]
+        if c10d.is_wait(func):
+            if self.recorder is not None:
+                self.recorder.wait_tensor(args[0])
+            return args[0]
+        plan = c10d.translate(func, args, kwargs, sites.text(sites.current()))
+        work = None
+        if func.namespace == "c10d":
+            script_work = c10d.new_work(plan.group)
+            work = c10d.work_of(script_work)
+        outputs = []
+        for step in plan.steps:
+            if self.log is not None:
+                self.log.append((step.call.name, step.call.group, step.call.reduce, step.call.site))
+            outputs.append(self._carry_out(step, plan, work))
+        return plan.finish(outputs, script_work if work is not None else None)
+
+    def _carry_out(self, step, plan, work):
+        call = step.call
+        if plan.lazy:
+            outputs = [torch.empty(s, dtype=call.dtype) for s in call.outputs]
+            self._pending.setdefault(id(work), (work, []))[1].append((step, outputs))
+        elif call.name == "send":
+            collectives.send(self.exchange, call)
+            outputs = []
+        else:
+            outputs = collectives.execute(self.exchange, call)
+        if self.recorder is not None:
+            self.recorder.collective(step, outputs, plan.asynchronous, work)
+        if not plan.lazy:
+            write(outputs, step.targets)
+        return outputs
+
+    def finish(self, work):
+        """The program waits for a Work: receive what is due and note the wait."""
+        _, steps = self._pending.pop(id(work), (None, ()))
+        for step, outputs in steps:
+            outputs[0].copy_(collectives.receive(self.exchange, step.call))
+            write(outputs, step.targets)
+        if self.recorder is not None:
+            self.recorder.wait(work)
+
+
+def write(outputs, targets):
+    """Overwrite each target with its output, element by element in row-major order."""
+    for out, target in zip(outputs, targets):
+        if target is not None:
+            with torch.no_grad():
+                t = target.detach()
+                t.copy_(out.view(t.shape) if out.shape != t.shape else out)
