@@ -7,7 +7,7 @@ import subprocess
 
 from tree import Finding
 
-TITLE = re.compile(r"(\[[A-Z][\w/+ -]*\])+(\[NFC\])? [A-Z`]")
+TITLE = re.compile(r"(\[[A-Z][\w/+, -]*\])+(\[NFC\])? [A-Z`]")
 NOT_IMPERATIVE = re.compile(
     r"^(Add|Fix|Remov|Mak|Chang|Updat|Us|Mov|Renam|Writ|Test|Check|Improv|Implement|Introduc|Clean|Document)(ed|es|s|ing)\b|"
     r"^(Added|Made|Wrote|Did|Putting|Puts|Running|Ran|Fixup|Wip|WIP)\b")
