@@ -191,6 +191,14 @@ endfunction()
 
 # Links libraries and tools, now that every target is known (the order of folders does not matter).
 function(pkb_finish)
+  # Python tools are launchers in the source tree; build/bin holds links to them.
+  foreach(launcher pkb-export)
+    if(EXISTS ${CMAKE_SOURCE_DIR}/tools/${launcher}/${launcher} AND NOT TARGET ${launcher})
+      file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+      file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tools/${launcher}/${launcher}
+        ${CMAKE_BINARY_DIR}/bin/${launcher} SYMBOLIC)
+    endif()
+  endforeach()
   get_property(libs GLOBAL PROPERTY PKB_COMPILER_LIBS)
   get_property(tools GLOBAL PROPERTY PKB_TOOLS)
   foreach(target ${libs} ${tools})
