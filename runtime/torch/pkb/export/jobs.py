@@ -51,6 +51,7 @@ def run(job):
     from . import capture, coordinator, runtime  # noqa: F401
 
     job.check()
+    runtime.warm_up()
     job.capture = bundle.new_capture_id()
     try:
         results = coordinator.run_ranks(job.world_size, partial(_body, job=job), job.timeout, "the function")

@@ -182,7 +182,7 @@ class Recorder:
         # Operands first: the call may write to them.
         encoded = [self._value(a, s.type) for a, s in zip(args, schema.arguments)]
         named = {a.name: a.type for a in schema.arguments}
-        keywords = [[k, self._value(v, named[k])] for k, v in kwargs.items()]
+        keywords = [[k, self._value(v, named[k])] for k, v in kwargs.items() if k != "pin_memory"]
         mutated = self._mutated(schema, args, kwargs)
         fresh_literal = func is torch.ops.aten.lift_fresh.default
         result = func(*args, **kwargs)

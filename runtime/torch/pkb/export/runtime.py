@@ -55,6 +55,22 @@ class _Mode(TorchDispatchMode):
             return recorder.op(func, args, kwargs)
 
 
+def warm_up():
+    """Import in the parent, once, what torch imports at the first operation under a mode (most of a second)."""
+    import torch.distributed._functional_collectives
+    import torch.testing._internal.distributed.fake_pg  # noqa: F401
+
+    class Quiet(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return func(*args, **(kwargs or {}))
+
+    torch.set_num_threads(1)
+    with Quiet(), modes_off():
+        pass
+    with Quiet():
+        torch.zeros(1)
+
+
 class Rank:
     """This process as one rank of a job. Make it once per process, before the user's files are loaded."""
 

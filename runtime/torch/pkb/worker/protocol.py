@@ -38,23 +38,41 @@ class Refusal(Exception):
         self.code = code
 
 
+class PeerFailed(Exception):
+    """Another rank gave up on what all ranks were doing together; the text names the rank and its reason."""
+
+
 class Exchange:
-    """Small Python values between ranks over a torch Store (anything with set, get, wait as torch.distributed.Store has)."""
+    """Small Python values between ranks over a torch Store (anything with set, get, wait as torch.distributed.Store has).
+
+    Every meeting also carries a failure: a rank that gives up posts its reason where its peers wait for its value, so that all
+    leave the common work together and stay in step.
+    """
 
     def __init__(self, store, rank, world_size, timeout_s=600.0):
         self.store, self.rank, self.world_size, self.timeout_s = store, rank, world_size, timeout_s
         self._count = 0
 
-    def allgather(self, value):
-        """[value of rank 0, ...] on every rank; a value must survive JSON. All ranks call in the same order."""
+    def _meet(self, entry):
         from datetime import timedelta
 
         self._count += 1
         key = f"pkb-worker/{self._count}"
-        self.store.set(f"{key}/{self.rank}", json.dumps(value))
+        self.store.set(f"{key}/{self.rank}", json.dumps(entry))
         keys = [f"{key}/{r}" for r in range(self.world_size)]
         self.store.wait(keys, timedelta(seconds=self.timeout_s))
-        return [json.loads(self.store.get(k)) for k in keys]
+        entries = [json.loads(self.store.get(k)) for k in keys]
+        for rank, other in enumerate(entries):
+            if "error" in other:
+                raise PeerFailed(f"rank {rank}: {other['error']}")
+        return [e["value"] for e in entries]
+
+    def allgather(self, value):
+        """[value of rank 0, ...] on every rank; a value must survive JSON. All ranks call in the same order.
+
+        Raises PeerFailed if a rank gave up instead.
+        """
+        return self._meet({"value": value})
 
     def barrier(self):
         self.allgather(None)
@@ -62,23 +80,24 @@ class Exchange:
     def largest(self, value):
         return max(self.allgather(value))
 
-    def agree(self, error):
-        """`error` is None or a message on each rank; the first message of any rank (with its rank), or None, on all."""
-        for rank, message in enumerate(self.allgather(error)):
-            if message is not None:
-                return f"rank {rank}: {message}"
-        return None
+    def give_up(self, message):
+        """Tells the peers, where they meet next, that this rank left the common work. Raises PeerFailed, as they do."""
+        self._meet({"error": message})
 
 
 def attempt(exchange, action):
-    """Runs `action` on every rank; (result, None) if it worked on all, else (None, first message)."""
-    result, error = None, None
+    """Runs `action` on every rank; (result, None) if it worked on all, else (None, "rank r: reason") on all."""
     try:
-        result = action()
-    except Exception as e:  # noqa: BLE001 - whatever a baseline raises is reported, never lost
-        error = one_line(e)
-    error = exchange.agree(error)
-    return (result, None) if error is None else (None, error)
+        try:
+            result = action()
+        except PeerFailed:
+            raise
+        except Exception as e:  # noqa: BLE001 - whatever a baseline raises is reported, never lost
+            exchange.give_up(one_line(e))
+        exchange.barrier()
+        return result, None
+    except PeerFailed as e:
+        return None, str(e)
 
 
 def one_line(error, limit=300):

@@ -104,9 +104,7 @@ def measure(variants, clock, exchange, device_barrier, rounds=ROUNDS, step=lambd
     for r in range(rounds):
         for v in list(live if r % 2 == 0 else reversed(live)):
             step(f"timing {v.name} ({v.way}), round {r + 1}")
-            run, error = attempt(exchange, lambda v=v: timed_run(v, counts[v], clock, device_barrier))
-            if error is None:
-                error = exchange.agree(v.check_kept()) if hasattr(v, "check_kept") else None
+            run, error = attempt(exchange, lambda v=v: _timed_and_checked(v, counts[v], clock, device_barrier))
             if error is not None:
                 results[(v.name, v.way)] = {"error": error}
                 live.remove(v)
@@ -115,6 +113,13 @@ def measure(variants, clock, exchange, device_barrier, rounds=ROUNDS, step=lambd
     for v in live:
         results[(v.name, v.way)] = summary(runs[v], counts[v] * v.calls_per_item)
     return results
+
+
+def _timed_and_checked(variant, count, clock, barrier):
+    run = timed_run(variant, count, clock, barrier)
+    if hasattr(variant, "check_kept"):
+        variant.check_kept()
+    return run
 
 
 def summary(rounds, calls):

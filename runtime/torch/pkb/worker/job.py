@@ -1,0 +1,218 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""One job on one rank: load, check, time."""
+
+import os
+import re
+
+import torch
+
+from ..export import tree
+from . import clones, counts, oracle, rules, timing, variants
+from .judge import bits_hash, judge, magnitude
+from .ours import Ours
+from .protocol import PeerFailed, Refusal, attempt, one_line
+from .sources import Original
+
+
+def read_manifest(path):
+    import json
+
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    found = re.search(r"/\* pkb-manifest\n(.*?)\*/", text, re.DOTALL)
+    if not found:
+        raise Refusal(f"program '{path}' has no manifest; emit it again")
+    return json.loads(found.group(1))
+
+
+class Job:
+    """spec: program, bundle, source, folder, trials, seed, atol, rtol, time (bool), ways, compile (bool), skip (variant names).
+
+    ranks: a worker.Ranks (rank, world_size, device, exchange, store, channel, stream, link_rate, device_barrier).
+    """
+
+    def __init__(self, spec, ranks):
+        self.spec, self.ranks, self.exchange = spec, ranks, ranks.exchange
+        self.step = ranks.channel.step
+
+    def run(self):
+        s, r = self.spec, self.ranks
+        self.step("loading the program")
+        self.manifest = read_manifest(s["program"])
+        folder = os.path.join(s["folder"], f"rank{r.rank}")
+        os.makedirs(folder, exist_ok=True)
+        self.step("loading the original function")
+        self.original = Original(s["bundle"], folder, s.get("source"), r.rank, r.device, s.get("seed", 0))
+        self.ours = Ours(s["program"], self.manifest)
+        with torch.no_grad() if not self._needs_grad() else torch.enable_grad():
+            self.check()
+            if s.get("time"):
+                self.time()
+
+    def _needs_grad(self):
+        return False
+
+    # Correctness
+
+    def check(self):
+        self.step("running the original function")
+        trials = int(self.spec["trials"])
+        self.sets, reference = [], []
+        for t in range(trials):
+            args = self.original.arguments(t)
+            self.sets.append(clones.clone(args))
+            result = self.original.function(*args)
+            reference.append({"results": [x.detach().clone() for x in tree.tensors(result)], "after": tree.tensors(args)})
+        torch.cuda.synchronize()
+        self.step("running the program")
+        ours = self._run_ours(trials)
+        self.step("computing the oracle")
+        wide, reason = attempt(self.exchange, lambda: [self._oracle(t) for t in range(trials)])
+        self.step("comparing")
+        verdicts = self._compare(reference, ours, wide)
+        self.expected = [o["program_outputs"] for o in ours]
+        self.right = all(self.exchange.allgather(all(not v.reason for v in verdicts)))
+        self.ranks.channel.send("check", verdicts=[v.json() for v in verdicts], oracle="float64" if wide else f"none: {reason}")
+
+    def _run_ours(self, trials):
+        """All calls back to back, nothing waits for the device between them."""
+        copies = [clones.clone(args) for args in self.sets]
+        flat = [self.ours.tensors(args) for args in copies]
+        try:
+            outputs = [self.ours.call_poisoned(tensors) for tensors in flat]
+            torch.cuda.synchronize()
+        except RuntimeError as e:
+            text = one_line(e)
+            raise Refusal(f"the program did not run: {text}", 3 if "guard" in text.lower() else 4) from e
+        return [
+            {"results": self.ours.results(out), "program_outputs": [x.clone() for x in out], "after": tree.tensors(args)}
+            for out, args in zip(outputs, copies)
+        ]
+
+    def _oracle(self, trial):
+        o = self.original
+        return oracle.run(
+            o.record, o.groups, o.bundle.read, self.ranks.file_exchange(self.spec["folder"]), tree.tensors(self.sets[trial]), self.ranks.device
+        )
+
+    def _compare(self, reference, ours, wide):
+        result_rules, argument_rules = rules.rules(
+            self.original.record, self.original.groups, self.spec.get("atol"), self.spec.get("rtol")
+        )
+        out = []
+        for kind, key, part, rule_list in (("output", "results", 0, result_rules), ("argument", "after", 1, argument_rules)):
+            for j, rule in enumerate(rule_list):
+                samples = []
+                for t, (ref, mine) in enumerate(zip(reference, ours)):
+                    a, b = mine[key][j], ref[key][j]
+                    o = wide[t][part][j] if wide else None
+                    samples.append(self._sample(a, b, o))
+                out.append(judge(f"{kind} {j}", rule, samples, self.ranks.rank))
+        return out
+
+    def _sample(self, ours, reference, wide):
+        local = magnitude(wide if wide is not None else reference) if reference.is_floating_point() or reference.is_complex() else 0.0
+        told = self.exchange.allgather([local, bits_hash(reference), bits_hash(ours)])
+        return {
+            "ours": ours, "reference": reference, "oracle": wide, "magnitude": max(x[0] for x in told),
+            "same_reference": len(told) > 1 and len({x[1] for x in told}) == 1, "same_ours": len({x[2] for x in told}) == 1,
+        }  # fmt: skip
+
+    # Time
+
+    def time(self):
+        s, r = self.spec, self.ranks
+        sets = [a for a in self.sets if clones.same_geometry(a, self.sets[0])]
+        mutates = self._mutates()
+        expected = None if mutates else [self.expected[i] for i, a in enumerate(self.sets) if clones.same_geometry(a, self.sets[0])]
+        ways, skip = set(s.get("ways", ["loop", "graph step"])), set(s.get("skip", []))
+        groups = clones.rotation_groups(clones.first_tensor_bytes(sets[0]), clones.l2_bytes(r.device))
+        made, failed = [], {}
+        for name, way, make in self._variants(sets, groups, expected):
+            if way not in ways or name in skip:
+                continue
+            self.step(f"preparing {name} ({way})")
+            variant, error = attempt(self.exchange, make)
+            if error is None:
+                made.append(variant)
+            else:
+                failed[(name, way)] = {"error": error}
+        clock = timing.CudaClock(r.device)
+        results = timing.measure(made, clock, self.exchange, r.device_barrier, step=self.step)
+        results.update(failed)
+        launched = self._launches(sets, skip)
+        link = max(self.exchange.allgather(counts.link_bytes(self.original.record, self.original.groups)))
+        for way in sorted(ways):
+            rows = {name: result for (name, w), result in results.items() if w == way}
+            checked = sum(v.checked_calls for v in made if v.way == way and hasattr(v, "checked_calls"))
+            r.channel.send(
+                "time", way=way, variants=rows, launches=launched, link_bytes=link, link_rate=r.link_rate,
+                rotating_groups=groups, calls_checked=checked,
+                unchecked="the program changes its arguments" if mutates else "", skipped=sorted(skip),
+            )  # fmt: skip
+
+    def _mutates(self):
+        """True if the original's record writes into an argument."""
+        inputs = {self.original.record["tensors"][t]["storage"] for t in tree.tensor_ids(self.original.record["inputs"])}
+        written = set()
+        for event in self.original.record["events"]:
+            ids = event["mutates"] if event["kind"] == "op" else [d for _, d in event.get("writes", [])]
+            written |= {self.original.record["tensors"][t]["storage"] for t in ids}
+        return bool(inputs & written)
+
+    def _variants(self, sets, groups, expected):
+        """(name, way, maker) of everything that is timed, the risky ones last."""
+        ours, original, stream = self.ours, self.original.function, self.ranks.stream
+        rotating = clones.rotating(sets, groups)
+        resident = clones.rotating(sets, variants.STEP_CALLS)
+        flat = [ours.tensors(a) for a in rotating]
+        resident_flat = [ours.tensors(a) for a in resident]
+
+        def call_original(args):
+            return original(*args)
+
+        yield "ours", "loop", lambda: variants.Loop("ours", ours.call, flat, expected)
+        yield "ours", "graph step", lambda: variants.Step("ours", ours.call, resident_flat, stream, expected)
+        yield "eager", "loop", lambda: variants.Loop("eager", call_original, rotating)
+        yield "graph", "loop", lambda: variants.GraphLoop("graph", call_original, rotating, stream)
+        yield "graph", "graph step", lambda: variants.Step("graph", call_original, resident, stream)
+        if self.spec.get("compile", True):
+            compiled = torch.compile(original)
+
+            def call_compiled(args):
+                return compiled(*args)
+
+            yield "compile", "loop", lambda: variants.Loop("compile", call_compiled, rotating)
+            yield "compile", "graph step", lambda: variants.Step("compile", call_compiled, resident, stream)
+
+    def _launches(self, sets, skip):
+        """What one call enqueues, counted once; a profiler that fails costs only its column."""
+        out = {}
+        flat = self.ours.tensors(sets[0])
+        actions = {"ours": lambda: self.ours.call(flat), "eager": lambda: self.original.function(*sets[0])}
+        for name, action in actions.items():
+            if name in skip or "profiler" in skip:
+                continue
+            self.step(f"counting the launches of {name}")
+            found, error = attempt(self.exchange, lambda action=action: counts.launches(action))
+            out[name] = found if error is None else {"error": error}
+        return out
+
+
+def run_job(spec, ranks):
+    """Runs a job and tells pkb-run how it ended. A rank that raises leaves its peers to pkb-run, which ends them."""
+    channel = ranks.channel
+    try:
+        job = Job(spec, ranks)
+        job.run()
+        channel.send("done", code=0 if job.right else 1)
+    except Refusal as e:
+        channel.send("error", code=e.code, message=str(e))
+    except PeerFailed as e:
+        channel.send("error", code=2, message=str(e), peer=True)
+    except Exception as e:  # noqa: BLE001 - user code may raise anything
+        import traceback
+
+        traceback.print_exc()
+        channel.send("error", code=getattr(e, "code", 2) if isinstance(getattr(e, "code", 2), int) else 2, message=one_line(e))
