@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What memory an emulator knows: objects (allocations, memfds) and the address ranges at which they are seen. One memfd mapped twice is one object at two
+// ranges, so ordering and races are judged on (object, offset).
+#ifndef PKB_EMU_MEMORY_H
+#define PKB_EMU_MEMORY_H
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace pkb_emu_impl {
+
+enum class ObjectKind { tensor, region, host };
+
+struct Object {
+  uint32_t id = 0;
+  ObjectKind kind = ObjectKind::tensor;
+  int device = -1; // owner; -1: host memory
+  size_t bytes = 0;
+  uint64_t inode = 0; // of the memfd, 0: none
+};
+
+struct Range {
+  uintptr_t begin = 0, end = 0;
+  std::shared_ptr<Object> object;
+  int64_t offset = 0;  // of `begin` in the object
+  int accessFrom = -1; // device that mapped it, -1: any
+  bool mapped = false; // by mmap (vmm), to be unmapped
+};
+
+// A place that does not depend on the mapping. `object` null: memory that the emulator does not know (a host tensor).
+struct Place {
+  Object *object = nullptr;
+  uintptr_t key = 0; // unique over all objects: equal keys mean the same byte
+  int64_t offset = 0;
+};
+
+class MemoryTable {
+public:
+  ~MemoryTable();
+  int alloc(int device, size_t bytes, ObjectKind kind, uintptr_t *address);
+  int release(uintptr_t address, ObjectKind kind); // an address that alloc gave
+  // vmm: handles are small integers
+  int create(int device, size_t bytes, uint64_t *handle);
+  int exportFd(uint64_t handle, int *fd);
+  int importFd(int fd, uint64_t *handle);
+  int map(uint64_t handle, size_t bytes, int accessFrom, uintptr_t *address);
+  int unmap(uintptr_t address, size_t bytes);
+  int releaseHandle(uint64_t handle);
+  int owner(uint64_t handle); // device, -1: unknown handle
+  void markRegion(uintptr_t address);
+
+  // The range that holds an address; false if none.
+  bool find(uintptr_t address, Range *range);
+  Place place(const void *address);
+  size_t tensorBytes();
+  // "region of device 2, byte 4096" or "host memory at 0x...".
+  std::string describe(const Place &place) const;
+
+private:
+  struct Handle {
+    int fd = -1;
+    std::shared_ptr<Object> object;
+    int references = 1;
+  };
+  std::mutex mutex;
+  std::map<uintptr_t, Range> ranges; // by begin
+  std::map<uint64_t, Handle> handles;
+  std::map<uint64_t, std::weak_ptr<Object>> byInode;
+  uint64_t nextHandle = 1;
+  uint32_t nextObject = 1;
+};
+
+} // namespace pkb_emu_impl
+
+#endif

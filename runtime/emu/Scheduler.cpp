@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The scheduler thread: streams to kernels, kernels to blocks, blocks to fibers, and the choice of who runs next.
+#include "Emulator.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <sys/mman.h>
+
+namespace pkb_emu_impl {
+
+namespace ctx = boost::context::detail;
+
+namespace {
+constexpr int kSlices = 256; // fibers between two looks at the streams
+
+void *newStack() {
+  void *stack = mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (stack == MAP_FAILED)
+    return nullptr;
+  mprotect(stack, 4096, PROT_NONE); // guard
+  return stack;
+}
+
+void fiberMain(ctx::transfer_t from) {
+  Fiber *fiber = static_cast<Fiber *>(from.data);
+  Emulator &emulator = *currentEmulator;
+  emulator.schedulerContext = from.fctx;
+  fiber->block->kernel->function->entry(fiber->block->kernel->param.data());
+  fiber->state = FiberState::finished;
+  ctx::jump_fcontext(emulator.schedulerContext, nullptr);
+  __builtin_trap(); // a finished fiber is never resumed
+}
+} // namespace
+
+// Called inside a fiber: gives the thread back to the scheduler and returns when the fiber is chosen again.
+void Emulator::suspend(FiberState state) {
+  current->state = state;
+  ctx::transfer_t back = ctx::jump_fcontext(schedulerContext, nullptr);
+  schedulerContext = back.fctx;
+}
+
+void Emulator::runFiber(Fiber *fiber) {
+  ++counts.switches;
+  current = fiber;
+  ctx::transfer_t back = ctx::jump_fcontext(fiber->context, fiber);
+  fiber->context = back.fctx;
+  current = nullptr;
+  switch (fiber->state) {
+  case FiberState::ready:
+    ready.push_back(fiber);
+    break;
+  case FiberState::waiting:
+    waiters.emplace(memory.place(fiber->spin.address).key & ~uintptr_t(15), fiber);
+    break;
+  case FiberState::barrier:
+    break;
+  case FiberState::finished:
+    endFiber(fiber);
+    break;
+  case FiberState::abandoned:
+    break;
+  }
+}
+
+void Emulator::endFiber(Fiber *fiber) {
+  stacks.push_back(fiber->stack);
+  fiber->stack = nullptr;
+  Block *block = fiber->block;
+  if (--block->live > 0) {
+    if (block->atBarrier == block->live && block->atBarrier > 0) {
+      fail(PKB_EMU_BARRIER, "barrier divergence: " + describe(*fiber) + " ended while the others of its block wait at a barrier");
+    }
+    return;
+  }
+  Kernel *kernel = block->kernel;
+  Device &device = devices[kernel->device];
+  --device.resident;
+  ++kernel->finished;
+  kernel->blocks.erase(block);
+  delete block;
+}
+
+void Emulator::wakeAddress(const void *address) {
+  if (waiters.empty())
+    return;
+  auto [first, last] = waiters.equal_range(memory.place(address).key & ~uintptr_t(15));
+  for (auto it = first; it != last; ++it) {
+    it->second->state = FiberState::ready;
+    ready.push_back(it->second);
+  }
+  waiters.erase(first, last);
+}
+
+// Fibers whose program was told to abort leave their spin.
+void Emulator::leaveAborted() {
+  for (auto it = waiters.begin(); it != waiters.end();) {
+    Fiber *fiber = it->second;
+    if (fiber->spin.abort && *fiber->spin.abort) {
+      fiber->aborted = true;
+      fiber->state = FiberState::ready;
+      ready.push_back(fiber);
+      it = waiters.erase(it);
+    } else {
+      ++it;
+    }
+  }
+}
+
+void Emulator::startKernel(Op &op, Stream *stream) {
+  op.kernel = std::make_unique<Kernel>();
+  Kernel &kernel = *op.kernel;
+  kernel.op = &op;
+  kernel.function = op.function;
+  kernel.device = stream->device;
+  kernel.grid = op.grid;
+  kernel.threads = proof ? std::min<unsigned>(op.block, unsigned(options.proof_threads)) : 1;
+  kernel.param = op.param;
+  devices[stream->device].running.push_back(&kernel);
+  ++counts.launches;
+}
+
+// Blocks of a device start in order of their kernels, as many as are resident at once.
+bool Emulator::startBlocks() {
+  bool any = false;
+  for (Device &device : devices) {
+    const int64_t capacity = int64_t(options.sms) * options.blocks_per_sm;
+    for (Kernel *kernel : device.running) {
+      while (kernel->started < kernel->grid && device.resident < capacity && !device.dead) {
+        auto block = std::make_unique<Block>();
+        block->kernel = kernel;
+        block->index = kernel->started++;
+        for (unsigned t = 0; t < kernel->threads; ++t) {
+          auto fiber = std::make_unique<Fiber>();
+          if (stacks.empty()) {
+            void *stack = newStack();
+            if (!stack) {
+              fail(PKB_EMU_DEADLOCK, "out of memory for the stacks of the emulated threads: use fewer blocks, or value mode");
+              return any;
+            }
+            stacks.push_back(stack);
+          }
+          fiber->stack = stacks.back();
+          stacks.pop_back();
+          fiber->block = block.get();
+          fiber->view.block = block->index;
+          fiber->view.blocks = kernel->grid;
+          fiber->view.thread = int32_t(t);
+          fiber->view.threads = int32_t(kernel->threads);
+          fiber->view.proof = proof;
+          const bool mutant = options.mutant_device < 0 || options.mutant_device == kernel->device;
+          fiber->view.mutant_site = mutant ? options.mutant_site : -1;
+          fiber->view.mutant_kind = mutant ? options.mutant_kind : PKB_MUTANT_NONE;
+          fiber->context = ctx::make_fcontext(static_cast<char *>(fiber->stack) + kStackBytes, kStackBytes, fiberMain);
+          ready.push_back(fiber.get());
+          block->fibers.push_back(std::move(fiber));
+        }
+        block->live = int(kernel->threads);
+        kernel->blocks.insert(block.release());
+        ++device.resident;
+        ++counts.blocks;
+        any = true;
+      }
+    }
+  }
+  return any;
+}
+
+void Emulator::decideMode() {
+  if (modeDecided)
+    return;
+  modeDecided = true;
+  proof = options.mode == PKB_EMU_PROOF || (options.mode == PKB_EMU_AUTO && memory.tensorBytes() <= (1u << 20));
+  counts.proof = proof;
+}
+
+void Emulator::fail(int kind, const std::string &text) {
+  bool first;
+  {
+    std::lock_guard<std::mutex> guard(findingMutex);
+    first = finding == PKB_EMU_OK;
+    if (first) {
+      finding = kind;
+      findingText = text;
+    }
+  }
+  if (first) {
+    if (options.report)
+      options.report(options.report_user, kind, findingText.c_str());
+    else
+      fprintf(stderr, "%s\n", findingText.c_str());
+  }
+  failed = true;
+  if (current)
+    suspend(FiberState::abandoned); // never chosen again
+}
+
+// Drops what runs on a device. Programs own nothing, so a fiber's stack can be taken away without unwinding.
+void Emulator::abandon(Device &device) {
+  auto ours = [&](Fiber *fiber) { return fiber->block->kernel->device == device.ordinal; };
+  ready.erase(std::remove_if(ready.begin(), ready.end(), ours), ready.end());
+  for (auto it = waiters.begin(); it != waiters.end();)
+    it = ours(it->second) ? waiters.erase(it) : std::next(it);
+  for (Kernel *kernel : device.running) {
+    for (Block *block : kernel->blocks) {
+      for (auto &fiber : block->fibers)
+        if (fiber->stack)
+          stacks.push_back(fiber->stack);
+      delete block;
+    }
+    kernel->blocks.clear();
+    kernel->finished = kernel->started;
+  }
+  device.resident = 0;
+}
+
+std::string Emulator::describe(const Fiber &fiber) const {
+  const Kernel &kernel = *fiber.block->kernel;
+  return "device " + std::to_string(kernel.device) + ", kernel " + kernel.function->name + ", block " + std::to_string(fiber.view.block) +
+         " of " + std::to_string(fiber.view.blocks) + ", thread " + std::to_string(fiber.view.thread);
+}
+
+std::string Emulator::deadlockText() {
+  std::string text = "deadlock: nothing can run and no host adds work";
+  int shown = 0;
+  auto flagText = [](uint64_t value) {
+    return std::to_string(value >> PKB_PROGRESS_BITS) + ":" + std::to_string(value & ((1u << PKB_PROGRESS_BITS) - 1));
+  };
+  for (Device &device : devices)
+    for (Kernel *kernel : device.running) {
+      for (Block *block : kernel->blocks)
+        for (auto &fiber : block->fibers) {
+          if (fiber->state != FiberState::waiting && fiber->state != FiberState::barrier)
+            continue;
+          if (++shown > 32)
+            continue;
+          text += "\n  " + describe(*fiber);
+          const pkb_emu_spin &spin = fiber->spin;
+          if (fiber->state == FiberState::barrier)
+            text += ": at barrier, site " + std::to_string(fiber->barrierSite);
+          else if (spin.op == op_wait)
+            text += ": rank " + std::to_string(spin.rank) + " waits, site " + std::to_string(spin.site) + ", for flag (source " +
+                    std::to_string(spin.source) + ", block " + std::to_string(spin.block) + ") in " +
+                    memory.describe(memory.place(spin.address)) + ": expected " + flagText(spin.expected) + ", seen " + flagText(spin.seen) +
+                    " (epoch:chunks)";
+          else
+            text += ": rank " + std::to_string(spin.rank) + " waits, site " + std::to_string(spin.site) + ", for an LL line in " +
+                    memory.describe(memory.place(spin.address)) + ": expected epoch " + std::to_string(spin.expected) + ", seen " +
+                    std::to_string(spin.seen);
+        }
+      if (kernel->started < kernel->grid)
+        text += "\n  device " + std::to_string(kernel->device) + ", kernel " + kernel->function->name + ": " +
+                std::to_string(kernel->grid - kernel->started) + " of " + std::to_string(kernel->grid) +
+                " blocks cannot start, " + std::to_string(int64_t(options.sms) * options.blocks_per_sm) + " are resident at once";
+    }
+  if (shown > 32)
+    text += "\n  and " + std::to_string(shown - 32) + " more";
+  for (Stream *stream : active)
+    if (!stream->queue.empty() && !stream->queue.front()->started)
+      text += "\n  device " + std::to_string(stream->device) + ", stream " + std::to_string(stream->id) +
+              ": its next operation waits for another stream";
+  return text;
+}
+
+void Emulator::run() {
+  currentEmulator = this;
+  std::unique_lock<std::mutex> lock(mutex);
+  uint64_t seenActivity = activity;
+  Clock::time_point quietSince = Clock::now();
+  while (!stop) {
+    if (holds > 0 && !failed) {
+      wake.wait(lock, [&] { return stop || holds == 0; });
+      quietSince = Clock::now();
+      continue;
+    }
+    for (Device &device : devices)
+      if ((failed || device.dead) && !device.running.empty())
+        abandon(device);
+    bool progress = advanceStreams();
+    progress |= !failed && startBlocks();
+    if (!ready.empty()) {
+      lock.unlock();
+      for (int slice = 0; slice < kSlices && !ready.empty() && !failed; ++slice) {
+        const size_t pick = size_t(random.below(ready.size()));
+        Fiber *fiber = ready[pick];
+        ready[pick] = ready.back();
+        ready.pop_back();
+        runFiber(fiber);
+      }
+      lock.lock();
+      progress = true;
+    }
+    if (progress) {
+      quietSince = Clock::now();
+      continue;
+    }
+    leaveAborted();
+    if (!ready.empty())
+      continue;
+    if (activity != seenActivity || hostCallsRunning > 0) {
+      seenActivity = activity;
+      quietSince = Clock::now();
+    }
+    bool pending = false;
+    for (Stream *stream : active)
+      pending |= !stream->queue.empty();
+    if (!pending) {
+      wake.wait(lock, [&] { return stop || activity != seenActivity || holds > 0; });
+      quietSince = Clock::now();
+      continue;
+    }
+    const double quiet = std::chrono::duration<double>(Clock::now() - quietSince).count();
+    if (quiet >= options.idle_s) {
+      if (!failed)
+        fail(PKB_EMU_DEADLOCK, deadlockText());
+      quietSince = Clock::now();
+      continue;
+    }
+    wake.wait_for(lock, std::chrono::duration<double>(std::min(0.002, options.idle_s / 4)), [&] { return stop || activity != seenActivity; });
+  }
+  failed = true; // the end
+  for (Device &device : devices)
+    abandon(device);
+  advanceStreams();
+}
+
+} // namespace pkb_emu_impl

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * The primitives under the device header, GPU build: one PTX instruction each, as ops.def says. Twin of prim_emu.h.
+ * Part of pkb_rt/device.h. */
+#ifndef PKB_RT_DEVICE_PRIM_CUDA_H
+#define PKB_RT_DEVICE_PRIM_CUDA_H
+
+#define PKB_KERNEL(name, threads, min_blocks, W, P)                                                                              \
+  extern "C" __global__ void __launch_bounds__(threads, min_blocks) name(const __grid_constant__ pkb::Args<W, P> args)
+
+namespace pkb {
+namespace detail {
+namespace prim {
+
+PKB_DEVICE int64_t thread() { return int64_t(threadIdx.x); }
+PKB_DEVICE int64_t threads() { return int64_t(blockDim.x); }
+PKB_DEVICE int64_t block() { return int64_t(blockIdx.x); }
+PKB_DEVICE int64_t blocks() { return int64_t(gridDim.x); }
+
+PKB_DEVICE uint64_t global(const void *p) { return uint64_t(__cvta_generic_to_global(p)); }
+
+/* Loads and stores are volatile asm: the compiler keeps their order, so `for_each` really has U loads in flight before the first store. */
+template <int B> PKB_DEVICE Raw<B> load_weak(const void *from);
+template <> PKB_DEVICE Raw<16> load_weak<16>(const void *from) {
+  Raw<16> r;
+  asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(r.w[0]), "=r"(r.w[1]), "=r"(r.w[2]), "=r"(r.w[3]) : "l"(global(from)));
+  return r;
+}
+template <> PKB_DEVICE Raw<8> load_weak<8>(const void *from) {
+  Raw<8> r;
+  asm volatile("ld.global.v2.u32 {%0, %1}, [%2];" : "=r"(r.w[0]), "=r"(r.w[1]) : "l"(global(from)));
+  return r;
+}
+template <> PKB_DEVICE Raw<4> load_weak<4>(const void *from) {
+  Raw<4> r;
+  asm volatile("ld.global.u32 %0, [%1];" : "=r"(r.w[0]) : "l"(global(from)));
+  return r;
+}
+template <> PKB_DEVICE Raw<2> load_weak<2>(const void *from) {
+  Raw<2> r;
+  asm volatile("ld.global.u16 %0, [%1];" : "=r"(r.w[0]) : "l"(global(from)));
+  return r;
+}
+template <> PKB_DEVICE Raw<1> load_weak<1>(const void *from) {
+  Raw<1> r;
+  asm volatile("ld.global.u8 %0, [%1];" : "=r"(r.w[0]) : "l"(global(from)));
+  return r;
+}
+
+template <int B> PKB_DEVICE void store_weak(void *to, const Raw<B> &r);
+template <> PKB_DEVICE void store_weak<16>(void *to, const Raw<16> &r) {
+  asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(to)), "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]), "r"(r.w[3]) : "memory");
+}
+template <> PKB_DEVICE void store_weak<8>(void *to, const Raw<8> &r) {
+  asm volatile("st.global.v2.u32 [%0], {%1, %2};" ::"l"(global(to)), "r"(r.w[0]), "r"(r.w[1]) : "memory");
+}
+template <> PKB_DEVICE void store_weak<4>(void *to, const Raw<4> &r) {
+  asm volatile("st.global.u32 [%0], %1;" ::"l"(global(to)), "r"(r.w[0]) : "memory");
+}
+template <> PKB_DEVICE void store_weak<2>(void *to, const Raw<2> &r) {
+  asm volatile("st.global.u16 [%0], %1;" ::"l"(global(to)), "r"(r.w[0]) : "memory");
+}
+template <> PKB_DEVICE void store_weak<1>(void *to, const Raw<1> &r) {
+  asm volatile("st.global.u8 [%0], %1;" ::"l"(global(to)), "r"(r.w[0]) : "memory");
+}
+PKB_DEVICE void store_peer(void *to, const Raw<16> &r) { store_weak<16>(to, r); }
+
+PKB_DEVICE Raw<16> load_relaxed_sys(const void *from) {
+  Raw<16> r;
+  asm volatile("ld.relaxed.sys.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(r.w[0]), "=r"(r.w[1]), "=r"(r.w[2]), "=r"(r.w[3])
+               : "l"(global(from))
+               : "memory");
+  return r;
+}
+PKB_DEVICE Raw<16> load_staged(const void *from) { return load_relaxed_sys(from); }
+template <int Site> PKB_DEVICE Raw<16> load_ll(const void *from) { return load_relaxed_sys(from); }
+template <int Site> PKB_DEVICE void store_ll(void *to, const Raw<16> &r) {
+  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(to)), "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]), "r"(r.w[3])
+               : "memory");
+}
+
+PKB_DEVICE uint64_t load_relaxed_gpu(const void *cell) {
+  uint64_t value;
+  asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(global(cell)) : "memory");
+  return value;
+}
+template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_relaxed_gpu(cell); }
+template <int Site> PKB_DEVICE uint64_t epoch_reread(const void *cell) { return load_relaxed_gpu(cell); }
+template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) {
+  asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(cell)), "l"(value) : "memory");
+}
+template <int Site> PKB_DEVICE void done_store(void *cell, uint32_t value) {
+  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(global(cell)), "r"(value) : "memory");
+}
+template <int Site> PKB_DEVICE uint32_t done_add(void *cell) {
+  uint32_t old;
+  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(global(cell)) : "memory");
+  return old;
+}
+template <int Site> PKB_DEVICE void flag_store(void *flag, uint64_t value) {
+  asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(global(flag)), "l"(value) : "memory");
+}
+template <int Site> PKB_DEVICE uint64_t flag_load(const void *flag) {
+  uint64_t value;
+  asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(value) : "l"(global(flag)) : "memory");
+  return value;
+}
+template <int Op, int Site> PKB_DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
+
+/* Out of the hot path: the abort word (host memory) is looked at every 1024 polls, the bound of the debug build as well. */
+template <int Op, int Site>
+PKB_DEVICE bool keep_spinning(const Header &header, uint64_t &polls, const void *word, int64_t source, int64_t block_of, uint64_t expected,
+                              uint64_t seen) {
+  if ((++polls & 1023) != 0)
+    return true;
+  if (header.abort != nullptr && *header.abort != 0)
+    return false;
+  if (header.spin_limit == 0 || polls < header.spin_limit)
+    return true;
+  if (header.report != nullptr) {
+    uint64_t *r = header.report;
+    unsigned long long *set = reinterpret_cast<unsigned long long *>(r + 7);
+    if (atomicCAS_system(set, 0ull, 1ull) == 0) {
+      const volatile void *w = word;
+      volatile uint64_t *out = r;
+      out[0] = header.rank;
+      out[1] = uint64_t(block_of);
+      out[2] = uint64_t(source);
+      out[3] = reinterpret_cast<uint64_t>(w);
+      out[4] = expected;
+      out[5] = seen;
+      out[6] = uint64_t(Site);
+      __threadfence_system();
+      *static_cast<volatile unsigned long long *>(set) = 2;
+    }
+  }
+  return false;
+}
+
+} // namespace prim
+} // namespace detail
+} // namespace pkb
+
+#endif

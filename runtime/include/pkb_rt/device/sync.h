@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Ordering: epochs, barrier of a block, signals, waits, LL lines. `Site` is the primitive's id in the manifest's site table; on a GPU it costs
+ * nothing, in the emulated build it is where a mutant sits. Part of pkb_rt/device.h. */
+#ifndef PKB_RT_DEVICE_SYNC_H
+#define PKB_RT_DEVICE_SYNC_H
+
+namespace pkb {
+namespace detail {
+
+#if defined(PKB_EMULATED) && PKB_EMULATED
+template <int Site> PKB_DEVICE bool mutant_is(int kind) { return prim::mutant<Site>() == kind; }
+#define PKB_MUTANT_IS(Site, kind) detail::mutant_is<Site>(kind)
+#else
+#define PKB_MUTANT_IS(Site, kind) false
+#endif
+
+PKB_DEVICE bool my_turn(int64_t other) {
+#if defined(PKB_EMULATED) && PKB_EMULATED
+  return prim::thread() == other % prim::threads();
+#else
+  return threadIdx.x == uint32_t(other) % blockDim.x;
+#endif
+}
+
+} // namespace detail
+
+/* The number of this call on the channel: 1, 2, 3, ... All threads call it, before anything else that orders. */
+template <int Site, int W, int P>
+PKB_DEVICE uint64_t epoch_begin(const Args<W, P> &args) {
+  const uint64_t epoch = detail::prim::epoch_load<Site>(args.region[args.header.rank] + PKB_EPOCH_OFFSET) + 1;
+  return PKB_MUTANT_IS(Site, PKB_MUTANT_PARITY) ? 2 * epoch : epoch;
+}
+
+/* Every thread calls it, last. The last block to come here bumps the epoch cell. */
+template <int Site, int W, int P>
+PKB_DEVICE void epoch_end(const Args<W, P> &args) {
+  namespace prim = detail::prim;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
+    return;
+  prim::barrier<detail::op_epoch_end, Site>();
+  if (prim::thread() != 0)
+    return;
+  char *own = args.region[args.header.rank];
+  const uint64_t before = prim::epoch_reread<Site>(own + PKB_EPOCH_OFFSET);
+  if (prim::blocks() > 1) {
+    if (prim::done_add<Site>(own + PKB_DONE_OFFSET) != uint32_t(prim::blocks() - 1))
+      return;
+    prim::done_store<Site>(own + PKB_DONE_OFFSET, 0);
+  }
+  prim::epoch_store<Site>(own + PKB_EPOCH_OFFSET, before + 1);
+}
+
+/* Barrier of the block; orders memory between its threads. All threads call it. */
+template <int Site, int W, int P>
+PKB_DEVICE void block_barrier(const Args<W, P> &) {
+  if (!PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
+    detail::prim::barrier<detail::op_block_barrier, Site>();
+}
+
+/* Sets the flag (this rank, block) in `peer`'s region, by thread peer % threads: everything before it in that thread, and before the last barrier in
+ * the others, is visible to who waits for `value`. */
+template <int Site, int W, int P>
+PKB_DEVICE void signal(const Args<W, P> &args, int64_t peer, int64_t block, uint64_t value) {
+  if (!detail::my_turn(peer) || PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
+    return;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE))
+    ++value;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_PEER))
+    peer = (peer + 1) % W;
+  detail::prim::flag_store<Site>(args.region[peer] + pkb_flag_offset(int(args.header.rank), block), value);
+}
+
+/* Waits, in thread source % threads, until flag (source, block) of the own region has reached `value`. A barrier hands that on to the others.
+ * Returns early if the abort word is set, or after the debug build's bound (which is then in the report). */
+template <int Site, int W, int P>
+PKB_DEVICE void wait(const Args<W, P> &args, int64_t source, int64_t block, uint64_t value) {
+  if (!detail::my_turn(source) || PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
+    return;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE))
+    --value;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_PEER))
+    source = (source + 1) % W;
+  const char *flag = args.region[args.header.rank] + pkb_flag_offset(int(source), block);
+  uint64_t polls = 0;
+  for (;;) {
+    const uint64_t seen = detail::prim::flag_load<Site>(flag);
+    if (seen >= value || !detail::prim::keep_spinning<detail::op_wait, Site>(args.header, polls, flag, source, block, value, seen))
+      return;
+  }
+}
+
+/* 16 payload bytes as two LL lines at p + 32 * i: {word, epoch, word, epoch}. Needs no signal: the reader sees by the epochs. */
+template <int Site, class T, int N>
+PKB_DEVICE void store_ll(char *p, int64_t i, const vec<T, N> &v, uint64_t epoch) {
+  static_assert(sizeof(T) * N == 16, "store_ll moves 16 payload bytes");
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
+    return;
+  const detail::Raw<16> raw = detail::bits_of<detail::Raw<16>>(v);
+  const uint32_t mark = uint32_t(epoch) - (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE) ? 1u : 0u);
+  char *to = p + 32 * i;
+  detail::prim::store_ll<Site>(to, detail::Raw<16>{{raw.w[0], mark, raw.w[1], mark}});
+  detail::prim::store_ll<Site>(to + 16, detail::Raw<16>{{raw.w[2], mark, raw.w[3], mark}});
+}
+
+/* Spins until both lines carry `epoch`, then returns the 16 payload bytes. Any thread, no barrier needed. Leaves early as wait does. */
+template <class T, int N, int Site, int W, int P>
+PKB_DEVICE vec<T, N> load_ll(const Args<W, P> &args, const char *p, int64_t i, uint64_t epoch) {
+  static_assert(sizeof(T) * N == 16, "load_ll moves 16 payload bytes");
+  const uint32_t mark = uint32_t(epoch) - (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE) ? 1u : 0u);
+  const char *from = p + 32 * i;
+  uint64_t polls = 0;
+  for (;;) {
+    const detail::Raw<16> a = detail::prim::load_ll<Site>(from);
+    const detail::Raw<16> b = detail::prim::load_ll<Site>(from + 16);
+    const bool low = a.w[1] == mark && a.w[3] == mark, high = b.w[1] == mark && b.w[3] == mark;
+    if ((low && high) || PKB_MUTANT_IS(Site, PKB_MUTANT_DROP) ||
+        !detail::prim::keep_spinning<detail::op_load_ll, Site>(args.header, polls, low ? from + 16 : from, -1, block_index(), mark,
+                                                               low ? b.w[1] : a.w[1]))
+      return detail::bits_of<vec<T, N>>(detail::Raw<16>{{a.w[0], a.w[2], b.w[0], b.w[2]}});
+  }
+}
+
+} // namespace pkb
+
+#endif
