@@ -8,6 +8,7 @@
  *   device/vec.h     vec<T, N>, convert, + - * /, max, min, splat
  *   device/memory.h  load, store, store_peer, load_staged, for_each, uniform values
  *   device/sync.h    epoch_begin, epoch_end, block_barrier, signal, wait, store_ll, load_ll
+ *   device/address.h offsets inside a region, flag values, packs of values
  *   device/prim_*.h  one PTX instruction each / one hook of the emulator each */
 #ifndef PKB_RT_DEVICE_H
 #define PKB_RT_DEVICE_H
@@ -22,5 +23,6 @@
 #include "pkb_rt/device/vec.h"
 #include "pkb_rt/device/memory.h"
 #include "pkb_rt/device/sync.h"
+#include "pkb_rt/device/address.h"
 
 #endif

@@ -39,7 +39,8 @@ struct Header {
   const volatile uint32_t *abort; /* non-zero: leave every spin at once; may be null */
   uint64_t *report;               /* debug: 8 words (rank, block, source, flag, expected, seen, site, set) or null */
   uint64_t spin_limit;            /* debug: polls before giving up, 0 = no bound */
-  uint64_t reserved[4];
+  int64_t stage_bytes;            /* bytes of one staging parity of the channel: pkb_stage_bytes(size, region bytes) */
+  uint64_t reserved[3];
 };
 static_assert(sizeof(Header) == 64, "the host packs 64 bytes");
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * Offsets inside a region, values of flags, and packs: uniform arithmetic. Part of pkb_rt/device.h. */
+#ifndef PKB_RT_DEVICE_ADDRESS_H
+#define PKB_RT_DEVICE_ADDRESS_H
+
+namespace pkb {
+
+/* Offset of a staging half; the same for every program on the channel, since it depends on the channel's size only. parity: 0 or 1. */
+template <int W, int P>
+PKB_DEVICE int64_t staging(const Args<W, P> &args, int64_t parity) {
+  return pkb_stage_offset(W) + parity * args.header.stage_bytes;
+}
+
+/* Offset of the LL lines that `source` writes in calls of this parity. */
+template <int W, int P>
+PKB_DEVICE int64_t ll_slot(const Args<W, P> &, int64_t parity, int64_t source) {
+  return pkb_ll_offset(W, int(parity), int(source));
+}
+
+/* Value of a flag after `chunks` chunks of call `epoch`. */
+PKB_DEVICE uint64_t flag_value(uint64_t epoch, int64_t chunks) { return (epoch << PKB_PROGRESS_BITS) + uint64_t(chunks); }
+
+/* Several values of one vector, from the load to the store of for_each. */
+template <class... T> struct Pack;
+template <> struct Pack<> {};
+template <class T, class... Rest> struct Pack<T, Rest...> {
+  T first;
+  Pack<Rest...> rest;
+};
+PKB_DEVICE Pack<> pack() { return {}; }
+template <class T, class... Rest>
+PKB_DEVICE Pack<T, Rest...> pack(const T &first, const Rest &...rest) {
+  return {first, pack(rest...)};
+}
+template <int I, class T, class... Rest>
+PKB_DEVICE const auto &get(const Pack<T, Rest...> &values) {
+  if constexpr (I == 0)
+    return values.first;
+  else
+    return get<I - 1>(values.rest);
+}
+
+} // namespace pkb
+
+#endif
