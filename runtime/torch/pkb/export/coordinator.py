@@ -48,11 +48,11 @@ class _Rank:
         self.error = None
 
 
-def run_ranks(world_size, body, timeout=300.0, what="the export"):
+def run_ranks(world_size, body, timeout=300.0, what="the export", notes=None):
     """Fork `world_size` ranks, run `body(exchange) -> picklable` on each, and return their results in rank order.
 
     Raises ExportError (HangError for hangs and deadlocks) with the first cause; all ranks are dead on return.
-    timeout: seconds for the whole run.
+    timeout: seconds for the whole run. notes: dict that takes what ranks post as "note" on the way, by rank.
     """
     folder = shared_folder()
     ranks = []
@@ -70,7 +70,7 @@ def run_ranks(world_size, body, timeout=300.0, what="the export"):
                 _child(theirs, k, world_size, folder, log, body)
             theirs.close()
             ranks.append(_Rank(pid, ours, log))
-        return _Coordinator(ranks, timeout, what).run()
+        return _Coordinator(ranks, timeout, what, notes).run()
     finally:
         for r in ranks:
             try:
@@ -118,8 +118,9 @@ def _describe(error):
 
 
 class _Coordinator:
-    def __init__(self, ranks, timeout, what):
+    def __init__(self, ranks, timeout, what, notes):
         self.ranks, self.timeout, self.what = ranks, timeout, what
+        self.notes = {} if notes is None else notes
         self.mail = {}  # (group, source, destination) -> list of sent messages in order
 
     def run(self):
@@ -159,6 +160,8 @@ class _Coordinator:
             r.result, r.finished = message[1], True
         elif kind == "error":
             r.error, r.finished = message[1], True
+        elif kind == "note":
+            self.notes[k] = message[1]
         elif kind == "send":
             _, group, peer, tag, meta, path, lengths = message
             self.mail.setdefault((group, k, peer), []).append((meta, tag, path, lengths))

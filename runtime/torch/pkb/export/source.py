@@ -122,7 +122,7 @@ def place_sources(refs, modules):
 
 
 class BundleFinder:
-    """Finds the modules of a bundle in its copy, before anything else on the path. Put on sys.meta_path."""
+    """Finds the modules of a bundle in its copy, before anything else on the path."""
 
     def __init__(self, modules):
         self.modules = modules  # name -> absolute path of the copy
@@ -133,6 +133,34 @@ class BundleFinder:
             return None
         locations = [os.path.dirname(file)] if os.path.basename(file) == "__init__.py" else None
         return importlib.util.spec_from_file_location(name, file, submodule_search_locations=locations)
+
+
+class NamespaceFinder:
+    """Finds, after everything else, the packages without __init__.py that hold modules of a bundle."""
+
+    def __init__(self, modules):
+        self.modules = modules
+
+    def find_spec(self, name, path=None, target=None):
+        inside = [(m, f) for m, f in self.modules.items() if m.startswith(name + ".")]
+        if not inside:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, None, is_package=True)
+        depth = name.count(".") + 1
+        for module, file in inside:
+            folder = os.path.dirname(file)
+            extra = module.count(".") - depth + (1 if os.path.basename(file) == "__init__.py" else 0)
+            for _ in range(extra):
+                folder = os.path.dirname(folder)
+            if folder not in spec.submodule_search_locations:
+                spec.submodule_search_locations.append(folder)
+        return spec
+
+
+def use_bundle_modules(modules):
+    """Import the modules of a bundle (name -> file of the copy) from its copy from now on."""
+    sys.meta_path.insert(0, BundleFinder(modules))
+    sys.meta_path.append(NamespaceFinder(modules))
 
 
 def check_call(value, what):

@@ -43,7 +43,6 @@ class Ranks:
         self.stream = torch.cuda.Stream(self.device)
         dist.all_reduce(self._flag)
         torch.cuda.synchronize()
-        self._oracles = 0
         self.link_rate = 0.0
 
     def measure_link(self):
@@ -64,14 +63,14 @@ class Ranks:
         self.exchange.barrier()
         dist.all_reduce(self._flag)
 
-    def file_exchange(self, folder):
+    def file_exchange(self, folder, name):
+        """An exchange for the oracle; `name` is unique within a job, `folder` belongs to it."""
         import torch.distributed as dist
 
         from .oracle import FileExchange
 
-        self._oracles += 1
-        store = dist.PrefixStore(f"oracle{self._oracles}", self.store)
-        return FileExchange(store, self.rank, self.world_size, folder, self.timeout_s)
+        store = dist.PrefixStore(f"oracle/{self.channel.job}/{name}", self.store)
+        return FileExchange(store, self.rank, self.world_size, folder, name, self.timeout_s)
 
 
 def main():

@@ -68,7 +68,10 @@ class Job:
         self.step("running the program")
         ours = self._run_ours(trials)
         self.step("computing the oracle")
-        wide, reason = attempt(self.exchange, lambda: [self._oracle(t) for t in range(trials)])
+        if "oracle" in self.spec.get("skip", []):
+            wide, reason = None, "it did not answer in an earlier attempt"
+        else:
+            wide, reason = attempt(self.exchange, lambda: [self._oracle(t) for t in range(trials)])
         self.step("comparing")
         verdicts = self._compare(reference, ours, wide)
         self.expected = [o["program_outputs"] for o in ours]
@@ -93,7 +96,7 @@ class Job:
     def _oracle(self, trial):
         o = self.original
         return oracle.run(
-            o.record, o.groups, o.bundle.read, self.ranks.file_exchange(self.spec["folder"]), tree.tensors(self.sets[trial]), self.ranks.device
+            o.record, o.groups, o.bundle.read, self.ranks.file_exchange(self.spec["folder"], f"t{trial}"), tree.tensors(self.sets[trial]), self.ranks.device
         )
 
     def _compare(self, reference, ours, wide):

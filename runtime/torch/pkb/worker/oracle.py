@@ -29,14 +29,16 @@ class FileExchange:
     """The exchange of pkb.export between rank processes of one machine: payloads are files in `folder`, meetings go over a torch
     Store. Same interface as pkb.export.exchange.Exchange."""
 
-    def __init__(self, store, rank, world_size, folder, timeout_s=600.0):
+    def __init__(self, store, rank, world_size, folder, name="0", timeout_s=600.0):
+        """name: distinguishes exchanges that share the folder."""
         self.rank, self.world_size = rank, world_size
+        self._name = name
         self._store, self._folder, self._timeout = store, folder, timedelta(seconds=timeout_s)
         self._counts, self._files = {}, 0
 
     def _publish(self, key, meta, pieces):
         self._files += 1
-        path = os.path.join(self._folder, f"oracle{self.rank}.{self._files}")
+        path = os.path.join(self._folder, f"oracle-{self._name}.{self.rank}.{self._files}")
         lengths = [len(p) for p in pieces]
         if sum(lengths):
             with open(path, "wb") as f:
