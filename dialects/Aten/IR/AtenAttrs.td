@@ -105,7 +105,7 @@ def Aten_TreeAttr : Aten_Attr<"Tree", "tree"> {
     * `none`; all others: `value` (integer, float, bool, string, integer array
       for `size`, `#aten.dtype`, `#aten.device`, `#comm.group` for `group`).
 
-    Example: `#aten.tree<tuple, -1, [#aten.tree<tensor, 0>, #aten.tree<none>]>`.
+    Example: `#aten.tree<tuple items [<tensor at 0>, <int value 3 : i64>, <none>]>`.
 
     **Constraints:**
     * (`tree_c1`) Exactly the parameters of its kind are there.
@@ -122,7 +122,7 @@ def Aten_TreeAttr : Aten_Attr<"Tree", "tree"> {
                    ::llvm::ArrayRef<::mlir::Attribute>(), ::mlir::Attribute());
     }]>];
   let assemblyFormat = [{
-    `<` $kind (`,` $index^)? (`,` `[` $items^ `]`)? (`keys` `[` $keys^ `]`)?
+    `<` $kind (`at` $index^)? (`items` `[` $items^ `]`)? (`keys` `[` $keys^ `]`)?
     (`value` $value^)? `>`
   }];
   let genVerifyDecl = 1;

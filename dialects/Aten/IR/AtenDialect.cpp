@@ -72,18 +72,20 @@ LogicalResult AtenDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-/// An alias must name an argument, or an earlier result.
+/// An alias must name another argument or result: `own` is the one that carries
+/// the attribute.
 static LogicalResult verifyAlias(Operation *op, Attribute attribute,
-                                 int64_t numArguments, int64_t numResults) {
+                                 int64_t numArguments, int64_t numResults,
+                                 AliasAttr own) {
   auto alias = dyn_cast<AliasAttr>(attribute);
   if (!alias)
     return op->emitError("attribute ")
            << kAliasOfAttrName << " must be an #aten.alias, got: " << attribute;
   int64_t limit =
       alias.getKind() == AliasKind::Argument ? numArguments : numResults;
-  if (alias.getIndex() < 0 || alias.getIndex() >= limit)
+  if (alias.getIndex() < 0 || alias.getIndex() >= limit || alias == own)
     return op->emitError("attribute ")
-           << kAliasOfAttrName << " must name one of " << limit << " earlier "
+           << kAliasOfAttrName << " must name another one of " << limit << " "
            << stringifyAliasKind(alias.getKind())
            << "s, got: " << alias.getIndex();
   return success();
@@ -93,8 +95,10 @@ LogicalResult
 AtenDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
                                       unsigned argIndex,
                                       NamedAttribute attribute) {
-  if (attribute.getName() == kAliasOfAttrName)
-    return verifyAlias(op, attribute.getValue(), argIndex, 0);
+  if (attribute.getName() == kAliasOfAttrName && isa<FunctionOpInterface>(op))
+    return verifyAlias(
+        op, attribute.getValue(), cast<FunctionOpInterface>(op).getNumArguments(),
+        0, AliasAttr::get(op->getContext(), AliasKind::Argument, argIndex));
   return op->emitError("unknown attribute of dialect aten on an argument: ")
          << attribute.getName();
 }
@@ -106,7 +110,10 @@ AtenDialect::verifyRegionResultAttribute(Operation *op, unsigned regionIndex,
   auto function = dyn_cast<FunctionOpInterface>(op);
   int64_t numArguments = function ? function.getNumArguments() : 0;
   if (attribute.getName() == kAliasOfAttrName)
-    return verifyAlias(op, attribute.getValue(), numArguments, resultIndex);
+    return verifyAlias(
+        op, attribute.getValue(), numArguments,
+        function ? function.getNumResults() : 0,
+        AliasAttr::get(op->getContext(), AliasKind::Result, resultIndex));
   if (attribute.getName() != kMutationOfAttrName)
     return op->emitError("unknown attribute of dialect aten on a result: ")
            << attribute.getName();

@@ -35,11 +35,11 @@ def Aten_Dialect : Dialect {
     * `aten.program` (`#aten.program`, on a module): where the program is from,
       and the trees of its inputs and outputs.
     * `aten.alias_of` (`#aten.alias`, on a result of a function): the result is
-      a window of the storage of an argument or an earlier result.
+      a window of the storage of an argument or of another result.
     * `aten.mutation_of` (integer, on a result): the result is what the storage
       of that argument holds at the end; it must be written there.
     * `aten.alias_of` on an argument: the argument is a window of the storage of
-      an earlier argument.
+      another argument.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -1,0 +1,33 @@
+//===- OptMain.h - what pkb-opt does ----------------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_DRIVER_OPTMAIN_H
+#define PKB_DRIVER_OPTMAIN_H
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include <string>
+
+namespace pkb {
+
+/// What is written: by the extension of the output, unless asked for.
+enum class EmitKind { Auto, Mlir, Bytecode, Cuda };
+
+struct OptRequest {
+  std::string input;  // path, "-" for standard input
+  std::string output; // path, "-" for standard output
+  EmitKind emit = EmitKind::Auto;
+};
+
+/// Reads the input (bundle, textual IR or bytecode, told apart by their first
+/// bytes), runs the pass pipeline of `config` and writes the output: whole, or
+/// not at all. Returns the exit status: 0, or 1 after a message on stderr.
+int runOpt(const OptRequest &request, mlir::DialectRegistry &registry,
+           const mlir::MlirOptMainConfig &config);
+
+} // namespace pkb
+
+#endif // PKB_DRIVER_OPTMAIN_H

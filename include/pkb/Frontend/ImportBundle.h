@@ -1,0 +1,31 @@
+//===- ImportBundle.h - from a bundle to level L1 ---------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_FRONTEND_IMPORTBUNDLE_H
+#define PKB_FRONTEND_IMPORTBUNDLE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Error.h"
+
+namespace pkb {
+
+/// True if `bytes` begin like a bundle (a zip file).
+bool looksLikeBundle(llvm::StringRef bytes);
+
+/// Reads the bundle in `bytes` (docs/Rationale/Bundle.md), checks it, unifies
+/// the programs of its ranks and returns them as one module of level L1 with
+/// the function `main`. `path` is used in messages only.
+///
+/// The error of a bundle that cannot be imported has one line: what is wrong,
+/// where (`model.py:8` when it is in the user's program) and what to do.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+importBundle(llvm::StringRef bytes, llvm::StringRef path,
+             mlir::MLIRContext &context);
+
+} // namespace pkb
+
+#endif // PKB_FRONTEND_IMPORTBUNDLE_H

@@ -1,0 +1,140 @@
+//===- OptMain.cpp - what pkb-opt does ------------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "pkb/Driver/OptMain.h"
+#include "pkb/Frontend/ImportBundle.h"
+#include "pkb/Target/CudaEmitter.h"
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/WithColor.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace pkb;
+
+// A library may be built without them.
+namespace pkb {
+LogicalResult emitCuda(ModuleOp, llvm::raw_ostream &) __attribute__((weak));
+llvm::Expected<OwningOpRef<ModuleOp>> importBundle(StringRef, StringRef,
+                                                   MLIRContext &)
+    __attribute__((weak));
+} // namespace pkb
+
+static int fail(const Twine &message) {
+  llvm::WithColor::error(llvm::errs(), "pkb-opt") << message << "\n";
+  return 1;
+}
+
+bool pkb::looksLikeBundle(StringRef b) { return b.starts_with("PK\3\4"); }
+static EmitKind resolve(const OptRequest &request) {
+  if (request.emit != EmitKind::Auto)
+    return request.emit;
+  StringRef extension = llvm::sys::path::extension(request.output);
+  if (extension == ".cu")
+    return EmitKind::Cuda;
+  if (extension == ".mlirbc")
+    return EmitKind::Bytecode;
+  return EmitKind::Mlir;
+}
+
+/// Writes `text` to `path` whole or not at all.
+static llvm::Error writeOutput(StringRef path, StringRef text) {
+  llvm::sys::fs::file_status status;
+  bool special = path != "-" && !llvm::sys::fs::status(path, status) &&
+                 status.type() != llvm::sys::fs::file_type::regular_file;
+  if (special) { // a device or pipe cannot be renamed over
+    std::error_code code;
+    llvm::raw_fd_ostream os(path, code);
+    if (code)
+      return llvm::errorCodeToError(code);
+    os << text;
+    os.close();
+    code = os.error();
+    os.clear_error();
+    return llvm::errorCodeToError(code);
+  }
+  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+    os << text;
+    return llvm::Error::success();
+  });
+}
+
+/// A bundle becomes bytecode of its L1 module, so that the rest of the tool
+/// sees one kind of input.
+static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+importToBytecode(const llvm::MemoryBuffer &bundle, StringRef path,
+                 DialectRegistry &registry) {
+  if (!importBundle)
+    return llvm::createStringError("this build has no importer of bundles");
+  MLIRContext context(registry);
+  auto module = importBundle(bundle.getBuffer(), path, context);
+  if (!module)
+    return module.takeError();
+  std::string bytecode;
+  llvm::raw_string_ostream os(bytecode);
+  if (failed(writeBytecodeToFile(module->get(), os)))
+    return llvm::createStringError("cannot write the imported module");
+  return llvm::MemoryBuffer::getMemBufferCopy(os.str(), path);
+}
+
+/// Prints the module in `bytecode` as CUDA.
+static LogicalResult emitCudaText(StringRef bytecode, StringRef path,
+                                  DialectRegistry &registry,
+                                  std::string &text) {
+  MLIRContext context(registry);
+  ParserConfig config(&context, /*verifyAfterParse=*/false);
+  auto module = parseSourceString<ModuleOp>(bytecode, config, path);
+  if (!module)
+    return failure();
+  llvm::raw_string_ostream os(text);
+  return emitCuda(*module, os);
+}
+
+int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
+                const MlirOptMainConfig &requested) {
+  EmitKind emit = resolve(request);
+  MlirOptMainConfig config = requested;
+  if (emit != EmitKind::Mlir)
+    config.emitBytecode(true);
+  if (emit == EmitKind::Cuda && !emitCuda)
+    return fail("this build cannot emit CUDA");
+  if (emit == EmitKind::Cuda && !config.inputSplitMarker().empty())
+    return fail("a split input cannot be emitted as CUDA; emit MLIR, or leave "
+                "out --split-input-file");
+
+  auto file = llvm::MemoryBuffer::getFileOrSTDIN(request.input);
+  if (std::error_code code = file.getError())
+    return fail("cannot open input '" + request.input +
+                "': " + code.message());
+  std::unique_ptr<llvm::MemoryBuffer> buffer = std::move(*file);
+  if (looksLikeBundle(buffer->getBuffer())) {
+    auto imported = importToBytecode(*buffer, request.input, registry);
+    if (!imported)
+      return fail(llvm::toString(imported.takeError()));
+    buffer = std::move(*imported);
+  }
+
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (failed(MlirOptMain(os, std::move(buffer), registry, config)))
+    return 1;
+  if (emit == EmitKind::Cuda) {
+    std::string cuda;
+    if (failed(emitCudaText(text, request.input, registry, cuda)))
+      return fail("cannot emit CUDA from '" + request.input +
+                  "'; run the whole pipeline "
+                  "(--pkb-pipeline=target=<machine>x<ranks>) first");
+    text = std::move(cuda);
+  }
+  if (llvm::Error error = writeOutput(request.output, text))
+    return fail("cannot write output '" + request.output +
+                "': " + llvm::toString(std::move(error)));
+  return 0;
+}

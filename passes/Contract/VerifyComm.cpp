@@ -1,0 +1,93 @@
+//===- VerifyComm.cpp - gate of level L1 ----------------------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Aten/IR/Aten.h"
+#include "dialects/Comm/IR/Comm.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Contract/Passes.h"
+
+#define DEBUG_TYPE "pkb-verify-comm"
+
+namespace pkb {
+#define GEN_PASS_DEF_VERIFYCOMMPASS
+#include "passes/Contract/Passes.h.inc"
+} // namespace pkb
+
+using namespace mlir;
+using namespace pkb;
+
+namespace {
+struct VerifyComm : pkb::impl::VerifyCommPassBase<VerifyComm> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    // verify_comm_c1
+    auto mesh =
+        module->getAttrOfType<comm::MeshAttr>(comm::kMeshAttrName);
+    if (!mesh) {
+      module.emitError("module must have a mesh (attribute ")
+          << comm::kMeshAttrName << ")";
+      return signalPassFailure();
+    }
+    // Every offender is reported, not the first one only.
+    bool legal = true;
+    // verify_comm_c2
+    auto main = module.lookupSymbol<func::FuncOp>("main");
+    if (!main || main.isExternal()) {
+      module.emitError("module must have a function @main with a body");
+      legal = false;
+    } else if (!main.getBody().hasOneBlock()) {
+      main.emitError("@main must have one block, got: ")
+          << main.getBody().getBlocks().size();
+      legal = false;
+    }
+    module.walk([&](Operation *op) {
+      legal &= isLegal(op) && hasLegalTypes(op) && isInMesh(op, mesh);
+    });
+    if (!legal)
+      signalPassFailure();
+  }
+
+private:
+  /// verify_comm_c3
+  static bool isLegal(Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    if (isa<ModuleOp, func::FuncOp, func::ReturnOp>(op))
+      return true;
+    if (dialect == comm::CommDialect::getDialectNamespace() ||
+        dialect == aten::AtenDialect::getDialectNamespace() ||
+        dialect == "arith" || dialect == "math" || dialect == "tensor" ||
+        dialect == "linalg")
+      return true;
+    // Regions of linalg ops end in linalg.yield, of tensor ops in tensor.yield.
+    op->emitOpError("must not be at level L1");
+    return false;
+  }
+
+  /// verify_comm_c4
+  static bool hasLegalTypes(Operation *op) {
+    auto isMemory = [](Type type) { return isa<BaseMemRefType>(type); };
+    if (llvm::none_of(op->getOperandTypes(), isMemory) &&
+        llvm::none_of(op->getResultTypes(), isMemory))
+      return true;
+    op->emitOpError("must work on values at level L1, got a memref");
+    return false;
+  }
+
+  /// verify_comm_c5
+  static bool isInMesh(Operation *op, comm::MeshAttr mesh) {
+    comm::GroupAttr group;
+    if (auto collective = dyn_cast<comm::CollectiveOpInterface>(op))
+      group = collective.getGroup();
+    else if (auto rank = dyn_cast<comm::RankOp>(op))
+      group = rank.getGroupAttr();
+    if (!group || group.getMaxRank() < mesh.getSize())
+      return true;
+    op->emitOpError("group must be within the mesh of ")
+        << mesh.getSize() << " ranks, got rank: " << group.getMaxRank();
+    return false;
+  }
+};
+} // namespace

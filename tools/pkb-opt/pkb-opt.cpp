@@ -1,0 +1,33 @@
+//===- pkb-opt.cpp - import, optimise, verify, emit -----------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "pkb/Driver/OptMain.h"
+#include "pkb/InitAll.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+
+namespace cl = llvm::cl;
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM initialize(argc, argv);
+  mlir::DialectRegistry registry;
+  pkb::registerAllDialects(registry);
+  pkb::registerAllPasses();
+
+  cl::opt<pkb::EmitKind> emit(
+      "emit", cl::desc("What to write (default: by the output's extension)"),
+      cl::init(pkb::EmitKind::Auto),
+      cl::values(clEnumValN(pkb::EmitKind::Mlir, "mlir", "textual IR"),
+                 clEnumValN(pkb::EmitKind::Bytecode, "bytecode", "MLIR bytecode"),
+                 clEnumValN(pkb::EmitKind::Cuda, "cuda", "CUDA with manifest")));
+  pkb::OptRequest request;
+  std::tie(request.input, request.output) = mlir::registerAndParseCLIOptions(
+      argc, argv, "pkb-opt: import, optimise, verify, emit multi-GPU kernels",
+      registry);
+  request.emit = emit;
+  auto config = mlir::MlirOptMainConfig::createFromCLOptions();
+  return pkb::runOpt(request, registry, config);
+}
