@@ -165,6 +165,9 @@ endfunction()
 
 # build/bin/<name>. Exports its symbols and holds our libraries whole, so that plugins find them.
 function(pkb_add_tool name)
+  if(NOT PKB_MLIR)
+    return()
+  endif()
   cmake_parse_arguments(ARG "" "" "SOURCES;LINK" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pkb_add_tool(${name}): unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
