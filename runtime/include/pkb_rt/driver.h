@@ -96,10 +96,19 @@ typedef struct pkb_driver {
   pkb_cu_result (*graph_launch)(pkb_cu_graph_exec, pkb_cu_stream);
   pkb_cu_result (*graph_destroy)(pkb_cu_graph);
   pkb_cu_result (*graph_exec_destroy)(pkb_cu_graph_exec);
+
+  /* May be NULL. The calling thread's driver calls no longer count as unsafe for a capture that another thread has under way. */
+  pkb_cu_result (*thread_relax_capture)(void);
+  /* May be NULL. 13000 for CUDA 13.0. */
+  pkb_cu_result (*driver_version)(int *);
 } pkb_driver;
 
+#ifndef PKB_API
+#define PKB_API __attribute__((visibility("default")))
+#endif
+
 /* The real driver, loaded on first use; NULL with a reason in *why ("libcuda.so.1 not found: ...") where there is none. */
-const pkb_driver *pkb_driver_real(const char **why);
+PKB_API const pkb_driver *pkb_driver_real(const char **why);
 
 #ifdef __cplusplus
 }

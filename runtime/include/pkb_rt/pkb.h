@@ -15,6 +15,10 @@
 extern "C" {
 #endif
 
+#ifndef PKB_API
+#define PKB_API __attribute__((visibility("default")))
+#endif
+
 #define PKB_ABI_VERSION 1
 #define PKB_MAX_DIMS 16
 
@@ -61,31 +65,37 @@ typedef struct pkb_context_desc {
 } pkb_context_desc;
 
 /* Meets the other ranks, makes and maps the arena. Collective over world_size ranks. */
-pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out);
+PKB_API pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out);
 /* Waits for calls in flight, meets the other ranks, unmaps. Collective. */
-void pkb_context_destroy(pkb_context *context);
+PKB_API void pkb_context_destroy(pkb_context *context);
+/* Leaves without meeting anyone: spins of this rank end, its sockets close, and the peers learn of it. For a rank that failed
+ * outside of the run time; `reason` goes into later messages. The context can then only be synchronized and destroyed. */
+PKB_API void pkb_context_abort(pkb_context *context, const char *reason);
 /* The last message of this thread; "" if none. Also valid after a failed pkb_context_create. */
-const char *pkb_last_error(void);
+PKB_API const char *pkb_last_error(void);
 
 /* Loads a program from an emitted `.cu` (compiled through NVRTC, or the host compiler on the fake driver, and cached).
  * Collective: all ranks must load the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else ~/.cache/pkb). */
-pkb_status pkb_program_load(pkb_context *context, const char *path, const char *cache_dir, pkb_program **out);
-void pkb_program_unload(pkb_program *program);
+PKB_API pkb_status pkb_program_load(pkb_context *context, const char *path, const char *cache_dir, pkb_program **out);
+PKB_API void pkb_program_unload(pkb_program *program);
 
-int32_t pkb_program_input_count(const pkb_program *program);
-int32_t pkb_program_output_count(const pkb_program *program);
-/* Shape of argument or output i, data == NULL. For an output that is (a view of) an argument *alias_of is its index, else -1;
- * such an output needs no memory from the caller. */
-pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out);
-pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of);
-const char *pkb_program_manifest(const pkb_program *program); /* JSON text */
+PKB_API int32_t pkb_program_input_count(const pkb_program *program);
+PKB_API int32_t pkb_program_output_count(const pkb_program *program);
+/* Shape of argument or output i, data == NULL. *alias_of (may be NULL) is -1 for an output with memory of its own, the index of
+ * the argument of which it is (a view of) the memory, or the number of arguments + the index of such an output; the latter two
+ * need no memory from the caller. */
+PKB_API pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out);
+PKB_API pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of);
+PKB_API const char *pkb_program_manifest(const pkb_program *program); /* JSON text */
+/* Kernel launches and operator calls that one call enqueues on this rank. */
+PKB_API int32_t pkb_program_launch_count(const pkb_program *program);
 
 /* Enqueues one call on `stream` (a CUstream; NULL: the legacy default stream). Outputs are the caller's memory, except aliases,
  * whose entries are filled in. No allocation by the run time, no host synchronisation. All ranks must call in the same order. */
-pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
+PKB_API pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
                             pkb_tensor *outputs, int32_t n_outputs);
 /* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen). */
-pkb_status pkb_context_synchronize(pkb_context *context, void *stream);
+PKB_API pkb_status pkb_context_synchronize(pkb_context *context, void *stream);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A rank's place among its peers: driver, device, sockets, channels per (group, stream), and the watchdog.
+#ifndef PKB_RUNTIME_LIB_CONTEXT_H
+#define PKB_RUNTIME_LIB_CONTEXT_H
+
+#include "Bootstrap.h"
+#include "Region.h"
+#include "pkb_rt/driver.h"
+#include "pkb_rt/pkb.h"
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace pkb_rt {
+
+/// Flags, parities and staging of one (group, stream).
+struct Channel {
+  std::unique_ptr<Region> region;
+  pkb_cu_stream stream = nullptr;
+  bool taken = false;                // bound to `stream`; otherwise a spare
+  std::atomic<uint64_t> issued{0};   // launches enqueued outside of graph capture, for the watchdog
+};
+
+/// A list of ranks that call collectives together, the own rank among them.
+struct RankGroup {
+  std::vector<int> ranks;
+  std::vector<std::unique_ptr<Channel>> channels;
+};
+
+/// One debug report: eight words that a spin of the device writes when it gives up (pkb_rt/device.h).
+struct SpinReport {
+  uint64_t rank, block, source, flag, expected, seen, site, set;
+};
+
+} // namespace pkb_rt
+
+struct pkb_context {
+  explicit pkb_context(const pkb_context_desc &desc);
+  ~pkb_context();
+  pkb_context(const pkb_context &) = delete;
+  pkb_context &operator=(const pkb_context &) = delete;
+
+  /// The group with these ranks; made on first use, with one channel and one spare. Collective over `ranks`.
+  pkb_rt::RankGroup &group(const std::vector<int> &ranks);
+  /// The group's channel for `stream`: the bound one, else a spare, else a new one made together with the other ranks (not
+  /// possible while the stream is being captured).
+  pkb_rt::Channel &channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, bool capturing);
+
+  bool lost() const { return abortSet.load(std::memory_order_acquire); }
+  /// What the watchdog saw, with the report of the device if there is one.
+  std::string lostText();
+  /// Sets the abort word: all spins of this rank leave. The first reason is kept.
+  void abort(const std::string &reason);
+  /// Aborts and closes the sockets, so that the peers abort too.
+  void leave(const std::string &reason);
+  /// A spin of the device gave up and left a report (debug contexts).
+  bool reported() const;
+  /// An operator failed behind the host's back (emulated ranks); the first text is kept for synchronize.
+  void deferredError(const std::string &text);
+  std::string takeDeferredError();
+  /// Names the kernel of a site, for reports; filled by program load.
+  void nameSites(const std::map<uint64_t, std::string> &names);
+  /// Waits until what this rank enqueued has run, without touching users' streams. Gives up at the timeout, or when the device
+  /// or a peer is lost.
+  void drain();
+  /// Calls whose operators still run behind the host's back (emulated ranks).
+  std::atomic<int64_t> deferredCalls{0};
+
+  const pkb_driver *driver = nullptr;
+  pkb_cu_device device = 0;
+  pkb_cu_context cuda = nullptr;
+  int rank = 0, size = 1, ordinal = 0;
+  int64_t arenaBytes = 0;
+  double timeout = 0;
+  bool debug = false;
+  int multiprocessors = 0;
+  std::string deviceName;
+  std::unique_ptr<pkb_rt::Bootstrap> bootstrap;
+  pkb_cu_stream service = nullptr;
+
+  // Words that kernels see, in mapped host memory.
+  volatile uint32_t *abortWord = nullptr;
+  volatile uint64_t *reportWords = nullptr;
+  pkb_cu_ptr abortDevice = 0, reportDevice = 0;
+  uint64_t spinLimit = 0;
+
+  /// Meets the others and frees everything; a rank that is lost (or `meet` false) does not wait for anyone.
+  void shutdown(bool meet);
+
+private:
+  void openDevice(const pkb_context_desc &desc);
+  void checkPeers();
+  void watch();
+  void watchProgress();
+  uint64_t readCell(pkb_rt::Channel &channel, int64_t offset, bool &ok);
+  std::string describeStall(pkb_rt::RankGroup &group, pkb_rt::Channel &channel, uint64_t epoch);
+  std::unique_ptr<pkb_rt::Channel> makeChannel(const std::vector<int> &ranks);
+  pkb_rt::RegionSite site();
+
+  std::vector<std::unique_ptr<pkb_rt::RankGroup>> groups;
+  std::mutex groupsMutex; // the watchdog looks at the channels too
+  std::thread watchdog;
+  std::atomic<bool> stopping{false}, closing{false}, abortSet{false};
+  std::mutex textMutex;
+  std::string abortText, deferredText;
+  std::map<uint64_t, std::string> siteNames;
+  void *hostPage = nullptr;
+  uint64_t *copyBuffer = nullptr;
+  pkb_cu_stream watchStream = nullptr;
+  pkb_cu_event watchEvent = nullptr;
+  bool retained = false;
+};
+
+#endif // PKB_RUNTIME_LIB_CONTEXT_H

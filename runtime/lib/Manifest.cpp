@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Manifest.h"
+
+#include "Error.h"
+#include "Sha256.h"
+#include "pkb_rt/layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace pkb_rt {
+namespace {
+
+using Json = nlohmann::json;
+
+struct DtypeRow {
+  const char *name;
+  int64_t bytes;
+};
+
+constexpr DtypeRow kDtypes[PKB_DTYPE_COUNT] = {
+    {"float64", 8}, {"float32", 4}, {"float16", 2}, {"bfloat16", 2}, {"int8", 1},          {"int16", 2},       {"int32", 4},
+    {"int64", 8},   {"uint8", 1},   {"bool", 1},    {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"complex64", 8}, {"complex128", 16}};
+
+/// Reads fields of one JSON object, with messages that say where it stands.
+class Reader {
+public:
+  Reader(const Json &object, std::string where) : object(object), where(std::move(where)) {
+    if (!object.is_object()) {
+      bad("must be an object");
+    }
+  }
+
+  template <typename... Parts> [[noreturn]] void bad(const Parts &...parts) const {
+    fail(PKB_ERROR_PROGRAM, "manifest: ", where, " ", parts...);
+  }
+  bool has(const char *key) const { return object.contains(key) && !object[key].is_null(); }
+  const Json &at(const char *key) const {
+    if (!object.contains(key)) {
+      bad("has no '", key, "'");
+    }
+    return object[key];
+  }
+  int64_t integer(const char *key, int64_t low, int64_t high) const { return integer(at(key), key, low, high); }
+  int64_t integer(const Json &value, const char *key, int64_t low, int64_t high) const {
+    if (value.is_object() && value.contains("expr")) {
+      bad("'", key, "' is a symbol (", value.dump(), "), which this run time does not know; compile for fixed shapes");
+    }
+    if (!value.is_number_integer() || value.get<int64_t>() < low || value.get<int64_t>() > high) {
+      bad("'", key, "' must be an integer from ", low, " to ", high, ", got: ", value.dump());
+    }
+    return value.get<int64_t>();
+  }
+  std::string string(const char *key) const {
+    if (!at(key).is_string()) {
+      bad("'", key, "' must be a string, got: ", at(key).dump());
+    }
+    return at(key).get<std::string>();
+  }
+  const Json &array(const char *key) const {
+    if (!at(key).is_array()) {
+      bad("'", key, "' must be a list, got: ", at(key).dump());
+    }
+    return at(key);
+  }
+  std::vector<int64_t> integers(const char *key) const {
+    std::vector<int64_t> result;
+    for (const Json &item : array(key)) {
+      result.push_back(integer(item, key, 0, int64_t(1) << 56));
+    }
+    return result;
+  }
+  const std::string &place() const { return where; }
+
+private:
+  const Json &object;
+  std::string where;
+};
+
+Shape readShape(const Reader &reader) {
+  Shape shape;
+  std::string name = reader.string("dtype");
+  auto *row = std::find_if(std::begin(kDtypes), std::end(kDtypes), [&](const DtypeRow &row) { return name == row.name; });
+  if (row == std::end(kDtypes)) {
+    reader.bad("has dtype '", name, "', which this run time does not know");
+  }
+  shape.dtype = int32_t(row - kDtypes);
+  shape.sizes = reader.integers("sizes");
+  shape.strides = reader.integers("strides");
+  if (shape.sizes.size() != shape.strides.size() || shape.sizes.size() > PKB_MAX_DIMS) {
+    reader.bad("has ", shape.sizes.size(), " sizes and ", shape.strides.size(), " strides; there must be as many of each, at most ",
+               PKB_MAX_DIMS);
+  }
+  int64_t elements = 1, last = 0;
+  for (size_t i = 0; i < shape.sizes.size(); ++i) {
+    int64_t span = 0;
+    if (__builtin_mul_overflow(elements, shape.sizes[i], &elements) || __builtin_mul_overflow(shape.sizes[i], shape.strides[i], &span) ||
+        __builtin_add_overflow(last, span, &last) || elements > int64_t(1) << 56 || last > int64_t(1) << 56) {
+      reader.bad("is larger than any memory: sizes ", reader.at("sizes").dump(), ", strides ", reader.at("strides").dump());
+    }
+  }
+  return shape;
+}
+
+void readSlots(Manifest &m, const Json &list) {
+  m.slots.resize(list.size());
+  std::vector<bool> seen(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    Reader reader(list[i], cat("slot ", i));
+    size_t id = size_t(reader.integer("id", 0, int64_t(list.size()) - 1));
+    if (seen[id]) {
+      reader.bad("has id ", id, ", which another slot has too");
+    }
+    seen[id] = true;
+    Slot &slot = m.slots[id];
+    slot.shape = readShape(reader);
+    std::string kind = reader.string("kind");
+    if (kind == "argument") {
+      slot.kind = SlotKind::Argument;
+      slot.index = int32_t(reader.integer("index", 0, int64_t(m.arguments.size()) - 1));
+    } else if (kind == "output") {
+      slot.kind = SlotKind::Output;
+      slot.index = int32_t(reader.integer("index", 0, int64_t(m.outputs.size()) - 1));
+    } else if (kind == "view") {
+      slot.kind = SlotKind::View;
+      slot.of = int32_t(reader.integer("of", 0, int64_t(list.size()) - 1));
+      slot.offset = reader.integer("offset", 0, int64_t(1) << 56) * dtypeBytes(slot.shape.dtype);
+    } else if (kind == "temporary") {
+      slot.kind = SlotKind::Temporary;
+      slot.offset = reader.integer("workspace", 0, m.workspaceBytes);
+      if (slot.offset + slot.shape.extentBytes() > m.workspaceBytes) {
+        reader.bad("ends behind the workspace of ", m.workspaceBytes, " bytes");
+      }
+    } else if (kind == "aten") {
+      slot.kind = SlotKind::Aten;
+    } else if (kind == "constant") {
+      slot.kind = SlotKind::Constant;
+      slot.offset = reader.integer("offset", 0, int64_t(1) << 56);
+      if (m.dataSha256.empty()) {
+        reader.bad("is a constant, but the manifest names no data file");
+      }
+    } else {
+      reader.bad("has kind '", kind, "', which this run time does not know");
+    }
+  }
+  for (size_t i = 0; i < m.slots.size(); ++i) {
+    Slot &slot = m.slots[i];
+    int32_t root = int32_t(i);
+    int64_t offset = 0;
+    for (size_t hops = 0; m.slots[root].kind == SlotKind::View; ++hops) {
+      if (hops > m.slots.size()) {
+        fail(PKB_ERROR_PROGRAM, "manifest: slot ", i, " is a view of itself");
+      }
+      offset += m.slots[root].offset;
+      root = m.slots[root].of;
+    }
+    slot.root = root;
+    slot.rootOffset = offset;
+    // What an operator returns has the strides it likes; everything else must contain its views.
+    if (m.slots[root].kind != SlotKind::Aten && slot.kind == SlotKind::View && slot.shape.extentBytes() > 0 &&
+        offset + slot.shape.extentBytes() > m.slots[root].shape.extentBytes()) {
+      fail(PKB_ERROR_PROGRAM, "manifest: slot ", i, " ends behind slot ", root, ", which it views");
+    }
+  }
+}
+
+void readOutputs(Manifest &m, const Json &list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Reader reader(list[i], cat("output ", i));
+    Output &output = m.outputs[i];
+    output.slot = int32_t(reader.integer("slot", 0, int64_t(m.slots.size()) - 1));
+    output.shape = readShape(reader);
+    const Slot &slot = m.slots[output.slot];
+    const Slot &root = m.slots[slot.root];
+    if (root.kind == SlotKind::Argument) {
+      output.aliasOf = root.index;
+    } else if (root.kind == SlotKind::Output && (root.index != int32_t(i) || slot.kind == SlotKind::View)) {
+      output.aliasOf = int32_t(m.arguments.size()) + root.index;
+    } else if (root.kind != SlotKind::Output) {
+      reader.bad("is in slot ", output.slot, ", whose memory is neither an argument's nor an output's");
+    }
+    output.aliasOffset = output.aliasOf >= 0 ? slot.rootOffset : 0;
+    if (reader.has("alias_of") && reader.integer("alias_of", 0, int64_t(m.arguments.size()) - 1) != output.aliasOf) {
+      reader.bad("says that it is argument ", reader.integer("alias_of", 0, 1 << 30), ", its slot does not");
+    }
+  }
+  for (size_t i = 0; i < m.outputs.size(); ++i) {
+    int32_t base = m.outputs[i].aliasOf - int32_t(m.arguments.size());
+    if (base >= 0 && m.outputs[base].aliasOf >= 0) {
+      fail(PKB_ERROR_PROGRAM, "manifest: output ", i, " shares the memory of output ", base, ", which has none of its own");
+    }
+  }
+}
+
+void readGroups(Manifest &m, const Json &list) {
+  m.groups.resize(list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    Reader reader(list[i], cat("group ", i));
+    Group &group = m.groups[size_t(reader.integer("id", 0, int64_t(list.size()) - 1))];
+    std::vector<bool> seen(size_t(m.worldSize));
+    for (const Json &row : reader.array("partition")) {
+      std::vector<int> ranks;
+      if (!row.is_array() || row.empty()) {
+        reader.bad("has a row that is not a list of ranks: ", row.dump());
+      }
+      for (const Json &item : row) {
+        int rank = int(reader.integer(item, "partition", 0, m.worldSize - 1));
+        if (seen[size_t(rank)]) {
+          reader.bad("lists rank ", rank, " twice");
+        }
+        seen[size_t(rank)] = true;
+        ranks.push_back(rank);
+      }
+      group.rows.push_back(ranks);
+    }
+  }
+}
+
+void readKernels(Manifest &m, const Json &list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Reader reader(list[i], cat("kernel ", i));
+    Kernel kernel;
+    kernel.name = reader.string("name");
+    kernel.block = uint32_t(reader.integer("block", 1, 1024));
+    kernel.minBlocks = uint32_t(reader.has("min_blocks") ? reader.integer("min_blocks", 1, 64) : 1);
+    auto grid = reader.integers("grid");
+    if (grid.size() != 2 || grid[0] < 1 || grid[1] < grid[0] || grid[1] > PKB_MAX_BLOCKS) {
+      reader.bad("'grid' must be [least, most] with at most ", PKB_MAX_BLOCKS, " blocks, got: ", reader.at("grid").dump());
+    }
+    kernel.gridMin = uint32_t(grid[0]);
+    kernel.gridMax = uint32_t(grid[1]);
+    kernel.ranks = int32_t(reader.integer("ranks", 1, PKB_MAX_RANKS));
+    kernel.pointers = int32_t(reader.integer("pointers", 0, 4096));
+    m.kernels.push_back(kernel);
+  }
+}
+
+void readLaunch(Manifest &m, const Reader &reader, Step &step) {
+  std::string name = reader.string("kernel");
+  auto found = std::find_if(m.kernels.begin(), m.kernels.end(), [&](const Kernel &kernel) { return kernel.name == name; });
+  if (found == m.kernels.end()) {
+    reader.bad("launches kernel '", name, "', which is not in the table of kernels");
+  }
+  step.kernel = int32_t(found - m.kernels.begin());
+  step.group = int32_t(reader.integer("group", 0, int64_t(m.groups.size()) - 1));
+  step.grid = uint32_t(reader.integer("grid", found->gridMin, found->gridMax));
+  if (reader.has("block") && reader.integer("block", 1, 1024) != found->block) {
+    reader.bad("launches '", name, "' with ", reader.at("block").dump(), " threads, it was compiled for ", found->block);
+  }
+  for (const auto &row : m.groups[size_t(step.group)].rows) {
+    if (int32_t(row.size()) != found->ranks) {
+      reader.bad("launches '", name, "', compiled for ", found->ranks, " ranks, on a group of ", row.size());
+    }
+  }
+  for (const Json &item : reader.array("pointers")) {
+    Reader pointer(item, reader.place() + " pointer");
+    step.pointers.push_back({int32_t(pointer.integer("slot", 0, int64_t(m.slots.size()) - 1)),
+                             pointer.has("offset") ? pointer.integer("offset", 0, int64_t(1) << 56) : 0});
+  }
+  if (int32_t(step.pointers.size()) != found->pointers) {
+    reader.bad("passes ", step.pointers.size(), " pointers to '", name, "', which takes ", found->pointers);
+  }
+}
+
+void readSteps(Manifest &m, const Json &list) {
+  for (size_t i = 0; i < list.size(); ++i) {
+    Reader reader(list[i], cat("step ", i));
+    Step step;
+    std::string kind = reader.string("kind");
+    step.source = reader.has("source") ? reader.string("source") : "";
+    if (kind == "launch") {
+      readLaunch(m, reader, step);
+    } else if (kind == "aten") {
+      step.kind = StepKind::Aten;
+      step.json = list[i].dump();
+    } else if (kind == "copy") {
+      step.kind = StepKind::Copy;
+      step.from = int32_t(reader.integer("from", 0, int64_t(m.slots.size()) - 1));
+      step.to = int32_t(reader.integer("to", 0, int64_t(m.slots.size()) - 1));
+      const Shape &from = m.slots[size_t(step.from)].shape, &to = m.slots[size_t(step.to)].shape;
+      if (from.sizes != to.sizes) {
+        reader.bad("copies slot ", step.from, " into slot ", step.to, ", whose sizes differ");
+      }
+    } else {
+      reader.bad("has kind '", kind, "', which this run time does not know");
+    }
+    m.steps.push_back(std::move(step));
+  }
+}
+
+std::string manifestText(const std::string &path, const std::string &text) {
+  static const std::string open = "/* pkb-manifest";
+  size_t begin = text.find(open);
+  size_t brace = begin == std::string::npos ? begin : text.find('{', begin);
+  if (brace == std::string::npos || text.find_first_not_of(" \t\r\n") != begin) {
+    fail(PKB_ERROR_PROGRAM, "'", path, "' does not begin with a manifest comment; it must be a .cu file that pkb-opt wrote");
+  }
+  size_t end = text.find("*/", brace);
+  if (end == std::string::npos) {
+    fail(PKB_ERROR_PROGRAM, "'", path, "' is cut off inside its manifest; write it again with pkb-opt");
+  }
+  return text.substr(brace, end - brace);
+}
+
+} // namespace
+
+int64_t dtypeBytes(int32_t dtype) { return kDtypes[dtype].bytes; }
+const char *dtypeName(int32_t dtype) { return dtype >= 0 && dtype < PKB_DTYPE_COUNT ? kDtypes[dtype].name : "unknown"; }
+
+int64_t Shape::elements() const {
+  int64_t n = 1;
+  for (int64_t size : sizes) {
+    n *= size;
+  }
+  return n;
+}
+
+int64_t Shape::extentBytes() const {
+  int64_t last = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0) {
+      return 0;
+    }
+    last += (sizes[i] - 1) * strides[i];
+  }
+  return (last + 1) * dtypeBytes(dtype);
+}
+
+bool Shape::contiguous() const {
+  int64_t expected = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] == 0) {
+      return true;
+    }
+    if (sizes[i] != 1 && strides[i] != expected) {
+      return false;
+    }
+    expected *= sizes[i];
+  }
+  return true;
+}
+
+bool Manifest::needsAten() const {
+  return std::any_of(steps.begin(), steps.end(), [&](const Step &step) {
+    if (step.kind == StepKind::Copy) {
+      const Shape &from = slots[size_t(step.from)].shape, &to = slots[size_t(step.to)].shape;
+      return from.dtype != to.dtype || !from.contiguous() || !to.contiguous();
+    }
+    return step.kind == StepKind::Aten;
+  });
+}
+
+std::string programId(const std::string &text, const std::string &recorded) {
+  std::string zeroed = text;
+  size_t at = recorded.empty() ? std::string::npos : zeroed.find(recorded);
+  if (at != std::string::npos) {
+    std::fill_n(zeroed.begin() + std::ptrdiff_t(at), recorded.size(), '0');
+  }
+  return sha256Hex(zeroed);
+}
+
+Manifest parseProgram(const std::string &path, const std::string &text) {
+  Manifest m;
+  m.text = manifestText(path, text);
+  Json json;
+  try {
+    json = Json::parse(m.text);
+  } catch (const Json::exception &error) {
+    fail(PKB_ERROR_PROGRAM, "the manifest of '", path, "' is damaged: ", error.what());
+  }
+  Reader top(json, cat("of '", path, "'"));
+  if (top.string("schema") != "pkb-manifest") {
+    top.bad("has schema '", top.string("schema"), "', expected 'pkb-manifest'");
+  }
+  auto version = top.integers("version");
+  if (version.size() != 2 || version[0] != PKB_MANIFEST_MAJOR || version[1] > PKB_MANIFEST_MINOR) {
+    top.bad("has version ", top.at("version").dump(), ", this run time reads ", PKB_MANIFEST_MAJOR, ".0 to ", PKB_MANIFEST_MAJOR, ".",
+            PKB_MANIFEST_MINOR, "; compile the program again or use a newer run time");
+  }
+  m.name = top.has("name") ? top.string("name") : "program";
+  m.worldSize = int32_t(top.integer("world_size", 1, PKB_MAX_RANKS));
+  std::string recorded = top.has("program") ? top.string("program") : "";
+  m.program = programId(text, recorded);
+  if (!recorded.empty() && recorded != m.program) {
+    fail(PKB_ERROR_PROGRAM, "'", path, "' was changed after it was emitted (its text has id ", m.program.substr(0, 12),
+         ", its manifest says ", recorded.substr(0, 12), "); write it again with pkb-opt");
+  }
+  if (top.has("data")) {
+    const Json &data = top.at("data");
+    m.dataSha256 = data.is_object() ? Reader(data, "data").string("sha256") : top.string("data");
+  }
+  m.regionBytes = top.has("region_bytes") ? top.integer("region_bytes", 0, int64_t(1) << 46) : 0;
+  m.workspaceBytes = top.has("workspace_bytes") ? top.integer("workspace_bytes", 0, int64_t(1) << 46) : 0;
+  if (top.has("guards") && !top.array("guards").empty()) {
+    top.bad("has guards that this run time does not know: ", top.array("guards").dump());
+  }
+  for (const Json &item : top.array("arguments")) {
+    m.arguments.push_back(readShape(Reader(item, cat("argument ", m.arguments.size()))));
+  }
+  m.outputs.resize(top.array("outputs").size());
+  readSlots(m, top.array("slots"));
+  for (size_t i = 0; i < m.slots.size(); ++i) {
+    const Slot &slot = m.slots[i];
+    if (slot.kind == SlotKind::Argument && slot.shape.extentBytes() > m.arguments[size_t(slot.index)].extentBytes()) {
+      fail(PKB_ERROR_PROGRAM, "manifest: slot ", i, " is longer than argument ", slot.index);
+    }
+  }
+  readOutputs(m, top.array("outputs"));
+  readGroups(m, top.array("groups"));
+  readKernels(m, top.array("kernels"));
+  readSteps(m, top.array("steps"));
+  if (top.has("sites")) {
+    for (const Json &item : top.array("sites")) {
+      Reader site(item, "site");
+      m.sites[uint64_t(site.integer("id", 0, int64_t(1) << 32))] =
+          cat("kernel ", site.string("kernel"), site.has("primitive") ? ", " + site.string("primitive") : "",
+              site.has("source") ? " of " + site.string("source") : "");
+    }
+  }
+  return m;
+}
+
+} // namespace pkb_rt

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A loaded program: its manifest turned into a flat plan whose kernel arguments are built once and only patched per call.
+#ifndef PKB_RUNTIME_LIB_PROGRAM_H
+#define PKB_RUNTIME_LIB_PROGRAM_H
+
+#include "Context.h"
+#include "Manifest.h"
+#include "pkb_rt/aten.h"
+
+#include <memory>
+#include <vector>
+
+namespace pkb_rt {
+
+/// First 64 bytes of a kernel's parameter (docs/Rationale/Runtime.md, struct Header of the device header).
+struct ArgsHeader {
+  uint32_t rank, size;
+  uint64_t abort;
+  uint64_t report;
+  uint64_t spinLimit;
+  int64_t stageBytes;
+  uint64_t reserved[3];
+};
+static_assert(sizeof(ArgsHeader) == 64, "the header of kernel arguments is 64 bytes");
+
+/// Where a pointer comes from: entry `source` of the call's table of base addresses, plus `offset` bytes.
+struct Address {
+  uint32_t source = 0;
+  int64_t offset = 0;
+};
+
+struct PlanLaunch {
+  pkb_cu_function function = nullptr;
+  uint32_t grid = 0, block = 0;
+  uint32_t group = 0;      // index into Program::groups
+  uint32_t ranks = 0;
+  size_t params = 0;       // offset of the parameter block in StreamBinding::params
+  uint32_t paramBytes = 0;
+  uint32_t firstPatch = 0, lastPatch = 0;
+  int32_t step = 0;        // of the manifest, for messages
+};
+
+struct PlanPatch {
+  size_t at = 0; // offset in StreamBinding::params
+  Address address;
+};
+
+struct PlanCopy {
+  Address from, to;
+  size_t bytes = 0;
+};
+
+struct PlanStep {
+  StepKind kind;
+  int32_t index; // into launches, copies, or number of the step in the ATen plan
+  int32_t step;
+};
+
+/// A slot that an operator made and a launch or copy reads: its base address is asked for after the operator has run.
+struct AtenSource {
+  uint32_t source;
+  int32_t slot;
+};
+
+/// What a program needs per stream: channels, scratch memory, prebuilt kernel arguments.
+struct StreamBinding {
+  pkb_cu_stream stream = nullptr;
+  std::vector<Channel *> channels; // per entry of Program::groups
+  pkb_cu_ptr workspace = 0;
+  std::vector<unsigned char> params;
+};
+
+struct TensorGuard {
+  int32_t dtype = 0, ndim = 0;
+  bool empty = false;
+  int64_t extentBytes = 0;
+  uintptr_t alignMask = 0;
+  const int64_t *sizes = nullptr, *strides = nullptr;
+};
+
+} // namespace pkb_rt
+
+struct pkb_program {
+  pkb_program(pkb_context &context, const std::string &path, const std::string &cacheDir);
+  ~pkb_program();
+  pkb_program(const pkb_program &) = delete;
+  pkb_program &operator=(const pkb_program &) = delete;
+
+  pkb_status call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount);
+
+  pkb_context &context;
+  pkb_rt::Manifest manifest;
+
+  /// Launches, operators and copies that a call enqueues on this rank.
+  int32_t stepCount() const { return int32_t(steps.size()); }
+
+private:
+  // ProgramLoad.cpp
+  void loadLocally(const std::string &path, const std::string &cacheDir);
+  void loadModule(const std::string &path, const std::string &text, const std::string &cacheDir);
+  void loadConstants(const std::string &path);
+  void checkResidency(const pkb_rt::Kernel &kernel, pkb_cu_function function, uint32_t grid);
+  void agreeOnProgram();
+  void planSteps();
+  void planLaunch(const pkb_rt::Step &step, int32_t number);
+  pkb_rt::Address addressOf(int32_t slot, int64_t offset);
+  void openAtenPlan();
+  void unload();
+
+  // ProgramCall.cpp
+  pkb_status checkTensor(const pkb_rt::TensorGuard &guard, const pkb_tensor &tensor, const char *what, int32_t index) const;
+  pkb_status checkOverlap(const pkb_tensor *inputs, const pkb_tensor *outputs) const;
+  pkb_rt::StreamBinding *bind(pkb_cu_stream stream, bool capturing);
+  pkb_status runSteps(pkb_rt::StreamBinding &binding, bool capturing);
+  pkb_status runAten(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
+  pkb_status beginFrame(bool capturing);
+  pkb_status endFrame(pkb_rt::StreamBinding &binding, bool capturing, pkb_status status);
+
+  pkb_cu_module module = nullptr;
+  pkb_cu_ptr constants = 0;
+  std::vector<pkb_rt::RankGroup *> groups;   // those the own rank is in and launches on
+  std::vector<int32_t> groupOfManifest;      // manifest group -> index into groups, -1: not a member or not used
+  std::vector<pkb_cu_function> functions;    // per manifest kernel
+  std::vector<pkb_rt::TensorGuard> inputGuards, outputGuards;
+  std::vector<pkb_rt::PlanLaunch> launches;
+  std::vector<pkb_rt::PlanPatch> patches;
+  std::vector<pkb_rt::PlanCopy> copies;
+  std::vector<pkb_rt::PlanStep> steps;
+  size_t paramBytes = 0;
+  std::vector<char *> sources;               // base addresses of the call under way
+  uint32_t workspaceSource = 0, constantSource = 0;
+
+  const pkb_aten_api *aten = nullptr;
+  pkb_aten_plan *atenPlan = nullptr;
+  pkb_aten_frame *frame = nullptr;           // of the call under way
+  std::vector<pkb_rt::AtenSource> atenSources;
+  std::vector<std::pair<int32_t, pkb_rt::Address>> atenBound; // slots whose memory the call binds
+  std::vector<pkb_aten_frame *> keptFrames;  // of captured calls: a graph may replay them
+  int32_t atenSteps = 0;
+
+  std::vector<std::unique_ptr<pkb_rt::StreamBinding>> bindings;
+  pkb_rt::StreamBinding *last = nullptr;
+  std::vector<pkb_cu_ptr> spareWorkspaces;
+};
+
+#endif // PKB_RUNTIME_LIB_PROGRAM_H

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The context's own thread: sees a peer go away, and a call that does not end, and then sets the abort word that every spin of
+// the device polls. It never touches a user's stream: it reads the epoch cells through a stream of its own.
+#include "Context.h"
+#include "DriverAbi.h"
+#include "Error.h"
+#include "pkb_rt/layout.h"
+
+#include <algorithm>
+#include <chrono>
+
+using namespace pkb_rt;
+using Clock = std::chrono::steady_clock;
+
+void pkb_context::watch() {
+  if (!driver->emulated) {
+    driver->ctx_set_current(cuda);
+    if (driver->thread_relax_capture) {
+      driver->thread_relax_capture(); // reading a cell must not disturb a capture that another thread has under way
+    }
+    if (driver->stream_create(&watchStream, abi::kStreamNonBlocking) != 0 || driver->event_create(&watchEvent, abi::kEventDisableTiming) != 0) {
+      watchStream = nullptr;
+    }
+  }
+  struct Progress {
+    uint64_t epoch = 0;
+    Clock::time_point since;
+  };
+  std::map<Channel *, Progress> progress;
+  auto interval = std::chrono::duration<double>(std::clamp(timeout / 8, 0.02, 5.0));
+  auto next = Clock::now() + interval;
+  while (!stopping) {
+    auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
+    int gone = bootstrap->waitForLostPeer(int(std::clamp<long long>(left, 1, 1000)));
+    if (stopping) {
+      return;
+    }
+    if (gone >= 0 && !closing) {
+      abort(cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
+    }
+    if (Clock::now() < next || closing) {
+      continue;
+    }
+    next = Clock::now() + std::chrono::duration_cast<Clock::duration>(interval);
+    std::lock_guard<std::mutex> lock(groupsMutex);
+    for (auto &group : groups) {
+      for (auto &channel : group->channels) {
+        bool ok = true;
+        uint64_t issued = channel->issued.load(std::memory_order_relaxed);
+        uint64_t epoch = readCell(*channel, PKB_EPOCH_OFFSET, ok);
+        uint64_t started = ok ? readCell(*channel, PKB_STARTED_OFFSET, ok) : 0;
+        auto [entry, fresh] = progress.try_emplace(channel.get(), Progress{epoch, Clock::now()});
+        bool inFlight = std::max(issued, started) > epoch;
+        if (!ok || fresh || !inFlight || entry->second.epoch != epoch) {
+          entry->second = {epoch, Clock::now()};
+        } else if (std::chrono::duration<double>(Clock::now() - entry->second.since).count() >= timeout && !lost()) {
+          abort(cat("rank ", rank, ": a call has not ended within ", timeout, " s (PKB_TIMEOUT_S): ",
+                    describeStall(*group, *channel, epoch)));
+        }
+      }
+    }
+  }
+}
+
+/// Reads a 64-bit word of the own piece. Not `ok` if the device does not answer.
+uint64_t pkb_context::readCell(Channel &channel, int64_t offset, bool &ok) {
+  char *address = channel.region->piece(channel.region->me()) + offset;
+  if (driver->emulated) {
+    return __atomic_load_n(reinterpret_cast<uint64_t *>(address), __ATOMIC_RELAXED);
+  }
+  bool own = std::this_thread::get_id() == watchdog.get_id();
+  pkb_cu_stream stream = own ? watchStream : service;
+  uint64_t *landing = copyBuffer + (own ? 0 : 1);
+  if (!stream || driver->memcpy_async(pkb_cu_ptr(uintptr_t(landing)), pkb_cu_ptr(uintptr_t(address)), sizeof(uint64_t), stream) != 0) {
+    ok = false;
+    return 0;
+  }
+  if (!own) {
+    ok = driver->stream_synchronize(stream) == 0;
+    return __atomic_load_n(landing, __ATOMIC_ACQUIRE);
+  }
+  ok = driver->event_record(watchEvent, stream) == 0;
+  for (int tries = 0; ok; ++tries) {
+    pkb_cu_result result = driver->event_query(watchEvent);
+    if (result == 0) {
+      break;
+    }
+    ok = result == abi::kErrorNotReady && tries < 1000 && !stopping;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return ok ? __atomic_load_n(landing, __ATOMIC_ACQUIRE) : 0;
+}
+
+/// Who is behind, by the flags that have arrived here: "waiting for rank 2 (its flag is at call 6, this is call 7)".
+std::string pkb_context::describeStall(RankGroup &group, Channel &channel, uint64_t epoch) {
+  std::string text = cat("call ", epoch + 1, " on its channel; flags of block 0:");
+  for (int member = 0; member < channel.region->size(); ++member) {
+    if (member == channel.region->me()) {
+      continue;
+    }
+    bool ok = true;
+    uint64_t value = readCell(channel, pkb_flag_offset(member, 0), ok);
+    text += cat(" rank ", group.ranks[size_t(member)], " ");
+    text += ok ? cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1)) : "unknown";
+    text += member + 1 < channel.region->size() ? "," : "";
+  }
+  return text;
+}
