@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- CudaDialect.cpp - registration and verifiers ---------------------===//
+
+#include "dialects/Cuda/IR/Cuda.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pkb::cuda;
+
+#include "dialects/Cuda/IR/CudaDialect.cpp.inc"
+#include "dialects/Cuda/IR/CudaOpInterfaces.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Cuda/IR/CudaTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Cuda/IR/CudaOps.cpp.inc"
+
+void CudaDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Cuda/IR/CudaTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Cuda/IR/CudaOps.cpp.inc"
+      >();
+}
+
+LogicalResult KernelOp::verify() {
+  // kernel_c1
+  for (auto [name, value] : {std::pair<StringRef, int64_t>("ranks", getRanks()), {"blocks", getBlocks()},
+                             {"threads", getThreads()}, {"min_blocks", getMinBlocks()}})
+    if (value < 1)
+      return emitOpError() << name << " must be positive, got: " << value;
+  if (getThreads() > 1024)
+    return emitOpError() << "threads must be at most 1024, got: " << getThreads();
+  if (static_cast<int64_t>(getPointers()) < 0)
+    return emitOpError() << "pointers must not be negative, got: " << static_cast<int64_t>(getPointers());
+  return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // launch_c1
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "must name a cuda.kernel, got: " << getKernelAttr();
+  if (kernel.getPointers() != getOperands().size())
+    return emitOpError() << "must have " << kernel.getPointers() << " operands for " << getKernelAttr()
+                         << ", got: " << getOperands().size();
+  return success();
+}
+
+LogicalResult ForEachOp::verify() {
+  // for_each_c1
+  Block &load = getLoad().front(), &store = getStore().front();
+  if (load.getNumArguments() != 1 || !load.getArgument(0).getType().isIndex())
+    return emitOpError() << "load must have one index argument";
+  if (load.empty() || !isa<YieldOp>(load.back()))
+    return emitOpError() << "load must end with cuda.yield";
+  auto yield = cast<YieldOp>(load.back());
+  if (store.getNumArguments() != 1 + yield.getValues().size() || !store.getArgument(0).getType().isIndex())
+    return emitOpError() << "store must have an index argument and " << yield.getValues().size()
+                         << " more, got: " << store.getNumArguments();
+  for (auto [value, argument] : llvm::zip(yield.getValues(), store.getArguments().drop_front()))
+    if (value.getType() != argument.getType())
+      return emitOpError() << "store must take the yielded " << value.getType() << ", got: " << argument.getType();
+  return success();
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- CudaOps.td - operations of level L3 ----------------------*- tablegen -*-===//
+
+#ifndef PKB_DIALECTS_CUDA_IR_CUDAOPS_TD
+#define PKB_DIALECTS_CUDA_IR_CUDAOPS_TD
+
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "dialects/Comm/IR/CommAttrs.td"
+include "dialects/Cuda/IR/CudaInterfaces.td"
+include "dialects/Cuda/IR/CudaTypes.td"
+include "dialects/Xfer/IR/XferAttrs.td"
+
+//===----------------------------------------------------------------------===//
+// Kernel and launch
+//===----------------------------------------------------------------------===//
+
+def Cuda_KernelOp : Cuda_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock]> {
+  let summary = "a kernel: `PKB_KERNEL(name, threads, min_blocks, ranks, pointers)`";
+  let description = [{
+    `blocks` is the grid it is launched with and the largest for which it has been proved; every rank launches the same. `summary`
+    becomes the comment above the kernel. `region_bytes` is what it needs of its channel's symmetric region.
+
+    **Constraints:**
+    * `kernel_c1`: ranks, pointers, threads and blocks are positive or, for pointers, not negative; threads is at most 1024.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, I64Attr:$ranks, I64Attr:$pointers, I64Attr:$blocks,
+                       I64Attr:$threads, I64Attr:$min_blocks, I64Attr:$region_bytes, Xfer_MechanismAttr:$mechanism, StrAttr:$summary);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Cuda_LaunchOp : Cuda_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "plan step: launch a kernel";
+  let description = [{
+    **Constraints:**
+    * `launch_c1`: `kernel` names a `cuda.kernel` with as many pointers as there are operands.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_);
+  let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict `:` type($operands_)";
+}
+
+//===----------------------------------------------------------------------===//
+// Geometry and addresses
+//===----------------------------------------------------------------------===//
+
+class Cuda_IndexOp<string mnemonic, string summaryText> : Cuda_Op<mnemonic, [Pure]> {
+  let summary = summaryText;
+  let results = (outs Index:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Cuda_RankOp : Cuda_IndexOp<"rank", "`pkb::rank(args)`: this rank's number in the group">;
+def Cuda_BlockIndexOp : Cuda_IndexOp<"block_index", "`pkb::block_index()`">;
+def Cuda_GridBlocksOp : Cuda_IndexOp<"grid_blocks", "`pkb::grid_blocks()`">;
+
+def Cuda_PointerOp : Cuda_Op<"pointer", [Pure]> {
+  let summary = "`pkb::pointer(args, number)`: address of a tensor of the launch";
+  let arguments = (ins Index:$number);
+  let results = (outs Cuda_PtrType:$pointer);
+  let assemblyFormat = "$number attr-dict";
+}
+
+def Cuda_RegionOp : Cuda_Op<"region", [Pure]> {
+  let summary = "`pkb::region(args, rank, offset)`: address of a byte of a rank's region";
+  let arguments = (ins Index:$rank, Index:$offset);
+  let results = (outs Cuda_PtrType:$pointer);
+  let assemblyFormat = "$rank `,` $offset attr-dict";
+}
+
+def Cuda_StagingOp : Cuda_Op<"staging", [Pure]> {
+  let summary = "`pkb::staging(args, parity)`: offset of a staging half in the region";
+  let arguments = (ins Index:$parity);
+  let results = (outs Index:$offset);
+  let assemblyFormat = "$parity attr-dict";
+}
+
+def Cuda_LLSlotOp : Cuda_Op<"ll_slot", [Pure]> {
+  let summary = "`pkb::ll_slot(args, parity, source)`: offset of a source's LL lines in the region";
+  let arguments = (ins Index:$parity, Index:$source);
+  let results = (outs Index:$offset);
+  let assemblyFormat = "$parity `,` $source attr-dict";
+}
+
+def Cuda_AdvanceOp : Cuda_Op<"advance", [Pure]> {
+  let summary = "`pointer + bytes`";
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$bytes);
+  let results = (outs Cuda_PtrType:$result);
+  let assemblyFormat = "$pointer `,` $bytes attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Ordering
+//===----------------------------------------------------------------------===//
+
+def Cuda_EpochBeginOp : Cuda_Op<"epoch_begin", [Cuda_SitedOpInterface, MemoryEffects<[MemRead]>]> {
+  let summary = "`pkb::epoch_begin<site>(args)`: number of this call on the channel, from 1";
+  let arguments = (ins I64Attr:$site);
+  let results = (outs Index:$epoch);
+  let assemblyFormat = "`site` $site attr-dict";
+}
+
+def Cuda_EpochEndOp : Cuda_Op<"epoch_end", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "`pkb::epoch_end<site>(args)`: the last block to come here ends the call";
+  let arguments = (ins I64Attr:$site);
+  let assemblyFormat = "`site` $site attr-dict";
+}
+
+def Cuda_BlockBarrierOp : Cuda_Op<"block_barrier", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "`pkb::block_barrier<site>(args)`";
+  let arguments = (ins I64Attr:$site);
+  let assemblyFormat = "`site` $site attr-dict";
+}
+
+def Cuda_FlagValueOp : Cuda_Op<"flag_value", [Pure]> {
+  let summary = "`pkb::flag_value(epoch, chunks)`: value of a flag after so many chunks of this call";
+  let arguments = (ins Index:$epoch, Index:$chunks);
+  let results = (outs Index:$value);
+  let assemblyFormat = "$epoch `,` $chunks attr-dict";
+}
+
+class Cuda_FlagOp<string mnemonic, string summaryText, list<MemoryEffect> effects> : Cuda_Op<mnemonic, [Cuda_SitedOpInterface, MemoryEffects<effects>]> {
+  let summary = summaryText;
+  let arguments = (ins Index:$peer, Index:$block, Index:$value, I64Attr:$site);
+  let assemblyFormat = "$peer `block` $block `value` $value `site` $site attr-dict";
+}
+
+def Cuda_SignalOp : Cuda_FlagOp<"signal",
+    "`pkb::signal<site>(args, peer, block, value)`: release at system scope", [MemRead, MemWrite]>;
+def Cuda_WaitOp : Cuda_FlagOp<"wait",
+    "`pkb::wait<site>(args, peer, block, value)`: acquire at system scope, until the flag has at least this value",
+    [MemRead, MemWrite]>;
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
+  let summary = "`pkb::for_each<unroll>(count, load, store)`: the vectors of a chunk, spread over the threads of the block";
+  let description = [{
+    `load` maps the number of a vector to values, `store` takes the number and these values. A thread runs `load` for `unroll` of its vectors
+    before `store` for the first of them.
+
+    **Constraints:**
+    * `for_each_c1`: `load` has one index argument and yields the values that `store` takes after its index argument.
+  }];
+  let arguments = (ins Index:$count, I64Attr:$unroll);
+  let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$store);
+  let assemblyFormat = "$count `unroll` $unroll `load` $load `store` $store attr-dict";
+  let hasVerifier = 1;
+}
+
+def Cuda_YieldOp : Cuda_Op<"yield", [Pure, Terminator, HasParent<"ForEachOp">]> {
+  let summary = "the values of one vector";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Cuda_LoadOp : Cuda_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "`pkb::load<T, N>(pointer, vector, length)`: elements from `length` on are zero";
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$vector, Index:$length);
+  let results = (outs AnyVectorOfNonZeroRank:$value);
+  let assemblyFormat = "$pointer `[` $vector `]` `length` $length attr-dict `:` type($value)";
+}
+
+def Cuda_StoreOp : Cuda_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "`pkb::store(pointer, vector, length, value)`: nothing is written from `length` on";
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$vector, Index:$length);
+  let assemblyFormat = "$value `to` $pointer `[` $vector `]` `length` $length attr-dict `:` type($value)";
+}
+
+def Cuda_StorePeerOp : Cuda_Op<"store_peer", [MemoryEffects<[MemWrite]>]> {
+  let summary = "`pkb::store_peer(pointer, vector, value)`: 16 bytes into a region";
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$vector);
+  let assemblyFormat = "$value `to` $pointer `[` $vector `]` attr-dict `:` type($value)";
+}
+
+def Cuda_LoadStagedOp : Cuda_Op<"load_staged", [MemoryEffects<[MemRead]>]> {
+  let summary = "`pkb::load_staged<T, N>(pointer, vector)`: 16 bytes that a peer has written";
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$vector);
+  let results = (outs AnyVectorOfNonZeroRank:$value);
+  let assemblyFormat = "$pointer `[` $vector `]` attr-dict `:` type($value)";
+}
+
+def Cuda_StoreLLOp : Cuda_Op<"store_ll", [Cuda_SitedOpInterface, MemoryEffects<[MemWrite]>]> {
+  let summary = "`pkb::store_ll<site>(pointer, vector, value, epoch)`: 16 bytes as two LL lines";
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, I64Attr:$site);
+  let assemblyFormat = "$value `to` $pointer `[` $vector `]` `epoch` $epoch `site` $site attr-dict `:` type($value)";
+}
+
+def Cuda_LoadLLOp : Cuda_Op<"load_ll", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "`pkb::load_ll<T, N, site>(args, pointer, vector, epoch)`: waits until both lines carry the epoch";
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, I64Attr:$site);
+  let results = (outs AnyVectorOfNonZeroRank:$value);
+  let assemblyFormat = "$pointer `[` $vector `]` `epoch` $epoch `site` $site attr-dict `:` type($value)";
+}
+
+#endif // PKB_DIALECTS_CUDA_IR_CUDAOPS_TD

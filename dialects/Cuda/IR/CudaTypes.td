@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- CudaTypes.td - addresses ---------------------------------*- tablegen -*-===//
+
+#ifndef PKB_DIALECTS_CUDA_IR_CUDATYPES_TD
+#define PKB_DIALECTS_CUDA_IR_CUDATYPES_TD
+
+include "dialects/Cuda/IR/CudaDialect.td"
+
+def Cuda_PtrType : TypeDef<Cuda_Dialect, "Ptr"> {
+  let mnemonic = "ptr";
+  let summary = "a byte address on the device: of ordinary memory or of a rank's region";
+}
+
+#endif // PKB_DIALECTS_CUDA_IR_CUDATYPES_TD

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Xfer.h - level L2 ----------------------------------------*- C++ -*-===//
+//
+// The only header of the xfer dialect that others include.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_DIALECTS_XFER_IR_XFER_H
+#define PKB_DIALECTS_XFER_IR_XFER_H
+
+#include "dialects/Comm/IR/Comm.h"
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialects/Xfer/IR/XferDialect.h.inc"
+#include "dialects/Xfer/IR/XferEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Xfer/IR/XferAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Xfer/IR/XferTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Xfer/IR/XferOps.h.inc"
+
+namespace pkb::xfer {
+
+/// Name of the discardable attribute by which a collective of level L1 carries its schedule (a ScheduleAttr).
+inline constexpr llvm::StringLiteral kScheduleAttrName = "xfer.schedule";
+
+/// Bytes of one element in memory; i1 is one byte. 0 for types that have no fixed size.
+int64_t elementBytes(mlir::Type type);
+
+} // namespace pkb::xfer
+
+#endif // PKB_DIALECTS_XFER_IR_XFER_H

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- XferDialect.cpp - registration, attributes and types -------------===//
+
+#include "dialects/Xfer/IR/Xfer.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pkb::xfer;
+
+#include "dialects/Xfer/IR/XferDialect.cpp.inc"
+#include "dialects/Xfer/IR/XferEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Xfer/IR/XferAttrs.cpp.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Xfer/IR/XferTypes.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "dialects/Xfer/IR/XferOps.cpp.inc"
+
+void XferDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Xfer/IR/XferAttrs.cpp.inc"
+      >();
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Xfer/IR/XferTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Xfer/IR/XferOps.cpp.inc"
+      >();
+}
+
+int64_t pkb::xfer::elementBytes(Type type) {
+  if (auto complex = dyn_cast<ComplexType>(type))
+    return 2 * elementBytes(complex.getElementType());
+  if (!type.isIntOrFloat())
+    return 0;
+  return (type.getIntOrFloatBitWidth() + 7) / 8;
+}
+
+LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, Mechanism, int64_t blocks,
+                                   int64_t threads, int64_t chunk, int64_t depth, int64_t slots, int64_t unroll) {
+  if (blocks < 1)
+    return emitError() << "schedule must have at least one block, got: " << blocks;
+  if (threads < 1 || threads > 1024)
+    return emitError() << "schedule must have 1 to 1024 threads, got: " << threads;
+  if (chunk < 16 || chunk % 16 != 0)
+    return emitError() << "schedule must have a chunk that is a positive multiple of 16 bytes, got: " << chunk;
+  if (depth < 0)
+    return emitError() << "schedule must have a depth of at least 0, got: " << depth;
+  if (slots < 1)
+    return emitError() << "schedule must have at least one slot, got: " << slots;
+  if (unroll < 1 || unroll > 16)
+    return emitError() << "schedule must have an unroll factor of 1 to 16, got: " << unroll;
+  return success();
+}
+
+LogicalResult SymmType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType, int64_t chunk,
+                               int64_t slots, int64_t parities, Protocol) {
+  int64_t bytes = elementBytes(elementType);
+  if (bytes == 0)
+    return emitError() << "symmetric buffer must have an element type of fixed size, got: " << elementType;
+  if (chunk < 1 || chunk * bytes % 16 != 0)
+    return emitError() << "symmetric buffer must have chunks of a positive multiple of 16 bytes, got: " << chunk
+                       << " elements of " << bytes << " bytes";
+  if (slots < 1)
+    return emitError() << "symmetric buffer must have at least one slot, got: " << slots;
+  if (parities < 1 || parities > 2)
+    return emitError() << "symmetric buffer must have 1 or 2 parities, got: " << parities;
+  return success();
+}

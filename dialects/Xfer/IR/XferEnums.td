@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- XferEnums.td - closed sets of words of level L2 ----------*- tablegen -*-===//
+
+#ifndef PKB_DIALECTS_XFER_IR_XFERENUMS_TD
+#define PKB_DIALECTS_XFER_IR_XFERENUMS_TD
+
+include "mlir/IR/EnumAttr.td"
+include "dialects/Xfer/IR/XferDialect.td"
+
+class Xfer_Enum<string name, string summary, list<I32EnumAttrCase> cases> : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::pkb::xfer";
+  let genSpecializedAttr = 0;
+}
+
+def Xfer_Mechanism : Xfer_Enum<"Mechanism", "how the bytes of one transfer cross the link", [
+  I32EnumAttrCase<"CopyEngine", 0, "copy_engine">,
+  I32EnumAttrCase<"Tma", 1, "tma">,
+  I32EnumAttrCase<"Nvls", 2, "nvls">,
+  I32EnumAttrCase<"LdSt", 3, "ldst">,
+  I32EnumAttrCase<"LL", 4, "ll">,
+  I32EnumAttrCase<"Nccl", 5, "nccl">]>;
+
+def Xfer_MechanismAttr : EnumAttr<Xfer_Dialect, Xfer_Mechanism, "mechanism"> {
+  let assemblyFormat = "$value";
+}
+
+def Xfer_Protocol : Xfer_Enum<"Protocol", "how a reader learns that data in a symmetric buffer has arrived", [
+  I32EnumAttrCase<"Staged", 0, "staged">,
+  I32EnumAttrCase<"Lines", 1, "lines">]>;
+
+#endif // PKB_DIALECTS_XFER_IR_XFERENUMS_TD

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- XferOps.td - operations of level L2 ----------------------*- tablegen -*-===//
+
+#ifndef PKB_DIALECTS_XFER_IR_XFEROPS_TD
+#define PKB_DIALECTS_XFER_IR_XFEROPS_TD
+
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "dialects/Comm/IR/CommAttrs.td"
+include "dialects/Xfer/IR/XferAttrs.td"
+include "dialects/Xfer/IR/XferTypes.td"
+
+//===----------------------------------------------------------------------===//
+// Host scope
+//===----------------------------------------------------------------------===//
+
+def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "launch a kernel on every rank of its group";
+  let description = [{
+    Enqueues `kernel` on the program's stream with the given memrefs. Ranks outside of the kernel's group skip it.
+
+    **Constraints:**
+    * `launch_c1`: `kernel` names an `xfer.kernel` of the module;
+    * `launch_c2`: the operands' types are those of the kernel's arguments.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_);
+  let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict `:` type($operands_)";
+}
+
+//===----------------------------------------------------------------------===//
+// Kernel scope
+//===----------------------------------------------------------------------===//
+
+def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock]> {
+  let summary = "a kernel that all ranks of a group run together";
+  let description = [{
+    The block arguments are the tensors in ordinary memory, contiguous. The schedule gives grid, block and chunking, the same on
+    every rank.
+
+    **Constraints:**
+    * `kernel_c1`: every argument is a contiguous memref of static shape;
+    * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, Xfer_ScheduleAttr:$schedule,
+                       OptionalAttr<StrAttr>:$summary); // free text, the comment above the emitted kernel
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Ranks per group.
+    int64_t getGroupSize();
+    ::mlir::Block &getEntry() { return getBody().front(); }
+  }];
+}
+
+def Xfer_SymmBufferOp : Xfer_Op<"symm_buffer", [HasParent<"KernelOp">, Pure]> {
+  let summary = "a buffer at the same offset of every rank's region";
+  let description = [{
+    Its place in the region is assigned by the lowering. Two buffers of one kernel never overlap.
+  }];
+  let results = (outs Xfer_SymmType:$buffer);
+  let assemblyFormat = "attr-dict `:` type($buffer)";
+}
+
+def Xfer_FlagsOp : Xfer_Op<"flags", [HasParent<"KernelOp">, Pure]> {
+  let summary = "the arrival flags of the kernel's channel";
+  let results = (outs Xfer_FlagsType:$flags);
+  let assemblyFormat = "attr-dict `:` type($flags)";
+}
+
+def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]> {
+  let summary = "move a message of `elements` elements per peer in chunks";
+  let description = [{
+    Chunk c belongs to block `c mod blocks`. Step i of a block runs `produce` on its chunk i, if there is one, then `consume` on its chunk
+    `i - depth`, if there is one; `depth` is the schedule's. A message of no elements has one empty chunk, so that every rank
+    still signals.
+
+    **Constraints:**
+    * `pipeline_c1`: `elements` is not negative, `chunk` is positive and a multiple of 16 bytes;
+    * `pipeline_c2`: both regions have one argument, the chunk.
+  }];
+  let arguments = (ins I64Attr:$elements, I64Attr:$chunk);
+  let regions = (region SizedRegion<1>:$produce, SizedRegion<1>:$consume);
+  let assemblyFormat = "$elements `by` $chunk `produce` $produce `consume` $consume attr-dict";
+  let hasVerifier = 1;
+}
+
+def Xfer_ForPeersOp : Xfer_Op<"for_peers", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "for every other rank of the group, starting at the next one";
+  let description = [{
+    The argument is the peer's rank in the group. The order is rotated, so that no two ranks start at the same peer.
+  }];
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$body attr-dict";
+  let hasVerifier = 1;
+}
+
+def Xfer_OwnRankOp : Xfer_Op<"own_rank", [Pure]> {
+  let summary = "this rank's number in the kernel's group";
+  let results = (outs Index:$rank);
+  let assemblyFormat = "attr-dict";
+}
+
+def Xfer_SelectOp : Xfer_Op<"select", [Pure, SameTypeOperands]> {
+  let summary = "the tensor that belongs to a rank";
+  let description = [{
+    For the list forms of collectives: tensor number `rank` of `tensors`.
+
+    **Constraints:**
+    * `select_c1`: as many tensors as ranks, all consecutive arguments of the kernel.
+  }];
+  let arguments = (ins Index:$rank, Variadic<AnyMemRef>:$tensors);
+  let results = (outs AnyMemRef:$tensor);
+  let assemblyFormat = "$rank `of` $tensors attr-dict `:` type($tensors) `->` type($tensor)";
+  let hasVerifier = 1;
+}
+
+def Xfer_LoadOp : Xfer_Op<"load", [MemoryEffects<[MemRead]>]> {
+  let summary = "the elements of a chunk, read from ordinary memory";
+  let description = [{
+    Without `part`, `source` is the message. With it, `source` holds one message per rank, and the message of rank `part` is read.
+
+    **Constraints:**
+    * `load_c1`: `source` holds exactly the pipeline's elements, or with `part` that many per rank.
+  }];
+  let arguments = (ins AnyMemRef:$source, Optional<Index>:$part, Xfer_ChunkType:$chunk);
+  let results = (outs Xfer_TileType:$tile);
+  let assemblyFormat = "$source (`part` $part^)? `chunk` $chunk attr-dict `:` type($source) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Xfer_StoreOp : Xfer_Op<"store", [MemoryEffects<[MemWrite]>]> {
+  let summary = "write a chunk to ordinary memory";
+  let description = [{
+    **Constraints:**
+    * `store_c1`: as `load_c1`, for `dest`.
+  }];
+  let arguments = (ins Xfer_TileType:$tile, AnyMemRef:$dest, Optional<Index>:$part, Xfer_ChunkType:$chunk);
+  let assemblyFormat = "$tile `to` $dest (`part` $part^)? `chunk` $chunk attr-dict `:` type($tile) `,` type($dest)";
+  let hasVerifier = 1;
+}
+
+def Xfer_PutOp : Xfer_Op<"put", [MemoryEffects<[MemWrite]>]> {
+  let summary = "push a chunk into the own slot of a symmetric buffer of one peer, or of all peers";
+  let description = [{
+    Writes slot (own rank, block, chunk) of `buffer` on `peer`, or on every other rank where no peer is given. The token stands for the writes; a
+    `signal` after it publishes them.
+
+    **Constraints:**
+    * `put_c1`: mechanism `ll` needs a `lines` buffer, every other one a `staged` buffer;
+    * `put_c2`: the element types of tile and buffer agree.
+  }];
+  let arguments = (ins Xfer_TileType:$tile, Xfer_SymmType:$buffer, Optional<Index>:$peer, Xfer_ChunkType:$chunk,
+                       Xfer_MechanismAttr:$mechanism);
+  let results = (outs Xfer_TokenType:$token);
+  let assemblyFormat = "$tile `into` $buffer (`peer` $peer^)? `chunk` $chunk `by` $mechanism attr-dict `:` type($tile) `,` type($buffer)";
+  let hasVerifier = 1;
+}
+
+def Xfer_SignalOp : Xfer_Op<"signal", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
+  let summary = "tell one peer, or all peers, that a chunk has been pushed";
+  let description = [{
+    Ordered after the writes that `after` stands for. With `in_band` the data carry the signal themselves (LL lines) and nothing is written.
+  }];
+  let arguments = (ins Xfer_FlagsType:$flags, Optional<Index>:$peer, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after,
+                       UnitAttr:$in_band);
+  let assemblyFormat = "$flags (`peer` $peer^)? `chunk` $chunk `after` $after (`in_band` $in_band^)? attr-dict";
+}
+
+def Xfer_WaitOp : Xfer_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until one peer, or all peers, have pushed their chunk to this rank";
+  let arguments = (ins Xfer_FlagsType:$flags, Optional<Index>:$peer, Xfer_ChunkType:$chunk, UnitAttr:$in_band);
+  let results = (outs Xfer_TokenType:$token);
+  let assemblyFormat = "$flags (`peer` $peer^)? `chunk` $chunk (`in_band` $in_band^)? attr-dict";
+}
+
+def Xfer_ConsumeOp : Xfer_Op<"consume", [MemoryEffects<[MemRead]>]> {
+  let summary = "the chunk that a peer has pushed to this rank";
+  let description = [{
+    **Constraints:**
+    * `consume_c1`: the element types of tile and buffer agree.
+  }];
+  let arguments = (ins Xfer_SymmType:$buffer, Index:$peer, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after);
+  let results = (outs Xfer_TileType:$tile);
+  let assemblyFormat = "$buffer `peer` $peer `chunk` $chunk `after` $after attr-dict `:` type($buffer) `->` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Xfer_ContributionsOp : Xfer_Op<"contributions", [MemoryEffects<[MemRead]>]> {
+  let summary = "one chunk per rank of the group, in rank order";
+  let description = [{
+    Result r is the chunk of rank r: `own` for this rank, what has been pushed for the others. So all ranks can combine them in the same
+    order.
+
+    **Constraints:**
+    * `contributions_c1`: as many results as ranks, all of the type of `own`.
+  }];
+  let arguments = (ins Xfer_SymmType:$buffer, Xfer_TileType:$own, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after);
+  let results = (outs Variadic<Xfer_TileType>:$tiles);
+  let assemblyFormat = "$buffer `own` $own `chunk` $chunk `after` $after attr-dict `:` type($buffer) `,` type($own) `->` type($tiles)";
+  let hasVerifier = 1;
+}
+
+def Xfer_MapOp : Xfer_Op<"map", [Pure, SingleBlockImplicitTerminator<"YieldOp">]> {
+  let summary = "an element-wise function of tiles";
+  let description = [{
+    The body maps one element of each operand to one element of the result, with ops of `arith` and `math`.
+
+    **Constraints:**
+    * `map_c1`: body arguments and the yielded value have the element types of operands and result.
+  }];
+  let arguments = (ins Variadic<Xfer_TileType>:$tiles);
+  let results = (outs Xfer_TileType:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$tiles $body attr-dict `:` functional-type($tiles, $result)";
+  let hasVerifier = 1;
+}
+
+def Xfer_YieldOp : Xfer_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
+  let summary = "the result of an `xfer.map` body";
+  let arguments = (ins Variadic<AnyType>:$values);
+  let builders = [OpBuilder<(ins), [{}]>];
+  let assemblyFormat = "$values attr-dict `:` type($values)";
+}
+
+#endif // PKB_DIALECTS_XFER_IR_XFEROPS_TD

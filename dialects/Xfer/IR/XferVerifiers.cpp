@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- XferVerifiers.cpp - what one op can check by itself --------------===//
+//
+// Local rules only. Contributions, matching of signals and waits, cycles, residency and reuse need the whole kernel: the gate
+// `pkb-verify-xfer`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Xfer/IR/Xfer.h"
+
+using namespace mlir;
+using namespace pkb::xfer;
+
+//===----------------------------------------------------------------------===//
+// Host scope
+//===----------------------------------------------------------------------===//
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // launch_c1
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel)
+    return emitOpError() << "must name an xfer.kernel, got: " << getKernelAttr();
+  // launch_c2
+  Block &entry = kernel.getEntry();
+  if (entry.getNumArguments() != getOperands().size())
+    return emitOpError() << "must have " << entry.getNumArguments() << " operands for " << getKernelAttr()
+                         << ", got: " << getOperands().size();
+  for (auto [index, argument, operand] : llvm::enumerate(entry.getArguments(), getOperands()))
+    if (argument.getType() != operand.getType())
+      return emitOpError() << "operand " << index << " must have type " << argument.getType()
+                           << ", got: " << operand.getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and pipelines
+//===----------------------------------------------------------------------===//
+
+int64_t KernelOp::getGroupSize() { return getGroup().getSize(); }
+
+LogicalResult KernelOp::verify() {
+  for (auto [index, argument] : llvm::enumerate(getEntry().getArguments())) {
+    // kernel_c1
+    auto type = dyn_cast<MemRefType>(argument.getType());
+    if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
+      return emitOpError() << "argument " << index << " must be a contiguous memref of static shape, got: "
+                           << argument.getType();
+  }
+  // kernel_c2
+  Mechanism mechanism = getSchedule().getMechanism();
+  if (mechanism != Mechanism::LdSt && mechanism != Mechanism::LL)
+    return emitOpError() << "must have a mechanism that kernels carry out (ldst, ll), got: "
+                         << stringifyMechanism(mechanism);
+  return success();
+}
+
+LogicalResult PipelineOp::verify() {
+  // pipeline_c1
+  if (static_cast<int64_t>(getElements()) < 0)
+    return emitOpError() << "must have a non-negative number of elements, got: " << getElements();
+  if (static_cast<int64_t>(getChunk()) < 1)
+    return emitOpError() << "must have a positive chunk, got: " << getChunk();
+  // pipeline_c2
+  for (auto [name, region] : {std::pair<StringRef, Region *>("produce", &getProduce()), {"consume", &getConsume()}}) {
+    Block &block = region->front();
+    if (block.getNumArguments() != 1 || !isa<ChunkType>(block.getArgument(0).getType()))
+      return emitOpError() << name << " must have one argument of type !xfer.chunk";
+  }
+  return success();
+}
+
+LogicalResult ForPeersOp::verify() {
+  Block &block = getBody().front();
+  if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
+    return emitOpError() << "must have one argument of type index";
+  return success();
+}
+
+LogicalResult SelectOp::verify() {
+  // select_c1
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (kernel && static_cast<int64_t>(getTensors().size()) != kernel.getGroupSize())
+    return emitOpError() << "must have one tensor per rank (" << kernel.getGroupSize() << "), got: " << getTensors().size();
+  int64_t expected = -1;
+  for (Value tensor : getTensors()) {
+    auto argument = dyn_cast<BlockArgument>(tensor);
+    if (!argument || (expected >= 0 && static_cast<int64_t>(argument.getArgNumber()) != expected))
+      return emitOpError() << "must select among consecutive arguments of the kernel";
+    expected = argument.getArgNumber() + 1;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+/// load_c1, store_c1: the memref holds the pipeline's message, or one per rank.
+static LogicalResult verifyMessage(Operation *op, MemRefType memory, TileType tile, bool parts) {
+  if (memory.getElementType() != tile.getElementType())
+    return op->emitOpError() << "must have a tile of " << memory.getElementType() << ", got: " << tile.getElementType();
+  auto pipeline = op->getParentOfType<PipelineOp>();
+  auto kernel = op->getParentOfType<KernelOp>();
+  if (!pipeline || !kernel)
+    return op->emitOpError() << "must be inside xfer.pipeline";
+  int64_t expected = pipeline.getElements() * (parts ? kernel.getGroupSize() : 1);
+  if (memory.getNumElements() != expected)
+    return op->emitOpError() << "must access a tensor of " << expected << " elements, got: " << memory.getNumElements();
+  return success();
+}
+
+LogicalResult LoadOp::verify() {
+  return verifyMessage(*this, cast<MemRefType>(getSource().getType()), getTile().getType(), bool(getPart()));
+}
+
+LogicalResult StoreOp::verify() {
+  return verifyMessage(*this, cast<MemRefType>(getDest().getType()), getTile().getType(), bool(getPart()));
+}
+
+LogicalResult PutOp::verify() {
+  // put_c1
+  bool lines = getBuffer().getType().getProtocol() == Protocol::Lines;
+  if (lines != (getMechanism() == Mechanism::LL))
+    return emitOpError() << "by " << stringifyMechanism(getMechanism()) << " must write a "
+                         << (lines ? "staged" : "lines") << " buffer, got: "
+                         << stringifyProtocol(getBuffer().getType().getProtocol());
+  // put_c2
+  if (getBuffer().getType().getElementType() != getTile().getType().getElementType())
+    return emitOpError() << "must put a tile of " << getBuffer().getType().getElementType()
+                         << ", got: " << getTile().getType().getElementType();
+  return success();
+}
+
+LogicalResult ConsumeOp::verify() {
+  // consume_c1
+  if (getBuffer().getType().getElementType() != getTile().getType().getElementType())
+    return emitOpError() << "must yield a tile of " << getBuffer().getType().getElementType()
+                         << ", got: " << getTile().getType().getElementType();
+  return success();
+}
+
+LogicalResult ContributionsOp::verify() {
+  // contributions_c1
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (kernel && static_cast<int64_t>(getTiles().size()) != kernel.getGroupSize())
+    return emitOpError() << "must have one result per rank (" << kernel.getGroupSize() << "), got: " << getTiles().size();
+  for (Type type : getTiles().getTypes())
+    if (type != getOwn().getType())
+      return emitOpError() << "must have results of type " << getOwn().getType() << ", got: " << type;
+  if (getBuffer().getType().getElementType() != getOwn().getType().getElementType())
+    return emitOpError() << "must have an own tile of " << getBuffer().getType().getElementType()
+                         << ", got: " << getOwn().getType().getElementType();
+  return success();
+}
+
+LogicalResult MapOp::verify() {
+  // map_c1
+  Block &block = getBody().front();
+  if (block.getNumArguments() != getTiles().size())
+    return emitOpError() << "must have a body with " << getTiles().size() << " arguments, got: " << block.getNumArguments();
+  for (auto [index, argument, tile] : llvm::enumerate(block.getArguments(), getTiles())) {
+    Type element = cast<TileType>(tile.getType()).getElementType();
+    if (argument.getType() != element)
+      return emitOpError() << "body argument " << index << " must have type " << element << ", got: " << argument.getType();
+  }
+  auto yield = cast<YieldOp>(block.getTerminator());
+  if (yield.getValues().size() != 1 || yield.getValues().front().getType() != getResult().getType().getElementType())
+    return emitOpError() << "must yield one value of type " << getResult().getType().getElementType();
+  return success();
+}

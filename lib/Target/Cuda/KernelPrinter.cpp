@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- KernelPrinter.cpp - one kernel as C++ ----------------------------===//
+//
+// One op, one call or one expression. Constants are printed where they are used.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelPrinter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace pkb;
+using llvm::formatv;
+
+std::string pkb::elementTypeName(Type type) {
+  return llvm::TypeSwitch<Type, std::string>(type)
+      .Case([](Float64Type) { return "double"; })
+      .Case([](Float32Type) { return "float"; })
+      .Case([](Float16Type) { return "pkb::f16"; })
+      .Case([](BFloat16Type) { return "pkb::bf16"; })
+      .Case([](Float8E4M3FNType) { return "pkb::f8e4m3"; })
+      .Case([](Float8E5M2Type) { return "pkb::f8e5m2"; })
+      .Case([](IntegerType integer) -> std::string {
+        if (integer.getWidth() == 1)
+          return "bool";
+        return (integer.isUnsigned() ? "uint" : "int") + std::to_string(integer.getWidth()) + "_t";
+      })
+      .Default([](Type) { return std::string(); });
+}
+
+std::string KernelPrinter::vectorArguments(Type type) {
+  auto vector = cast<VectorType>(type);
+  return formatv("{0}, {1}", elementTypeName(vector.getElementType()), vector.getNumElements());
+}
+
+std::string KernelPrinter::declare(Value value, StringRef hint) {
+  unsigned number = taken[hint]++;
+  std::string name = number == 0 ? hint.str() : (hint + "_" + Twine(number)).str();
+  names[value] = name;
+  return name;
+}
+
+std::string KernelPrinter::use(Value value) {
+  if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
+    if (auto integer = dyn_cast<IntegerAttr>(constant.getValue())) {
+      if (integer.getType().isInteger(1))
+        return integer.getValue().isZero() ? "false" : "true";
+      return std::to_string(integer.getValue().getSExtValue());
+    }
+  }
+  return names.lookup(value);
+}
+
+/// A name that tells a reader what the value is.
+static StringRef hintFor(Operation *op) {
+  return llvm::TypeSwitch<Operation *, StringRef>(op)
+      .Case([](cuda::RankOp) { return "me"; })
+      .Case([](cuda::BlockIndexOp) { return "block"; })
+      .Case([](cuda::GridBlocksOp) { return "blocks"; })
+      .Case([](cuda::EpochBeginOp) { return "epoch"; })
+      .Case([](cuda::StagingOp) { return "half"; })
+      .Case([](cuda::LLSlotOp) { return "lines"; })
+      .Case([](cuda::PointerOp) { return "tensor"; })
+      .Case([](cuda::AdvanceOp) { return "at"; })
+      .Case([](cuda::RegionOp) { return "slot"; })
+      .Case([](cuda::FlagValueOp) { return "mark"; })
+      .Default([](Operation *other) { return isa<VectorType>(other->getResult(0).getType()) ? "v" : "n"; });
+}
+
+static const char *typeWord(Type type) {
+  if (isa<cuda::PtrType>(type))
+    return "char *const ";
+  if (type.isIndex())
+    return "const int64_t ";
+  return type.isInteger(1) ? "const bool " : "const auto ";
+}
+
+std::string KernelPrinter::arithmetic(Operation *op) {
+  auto binary = [&](StringRef symbol) -> std::string {
+    return formatv("{0} {1} {2}", use(op->getOperand(0)), symbol, use(op->getOperand(1)));
+  };
+  auto call = [&](StringRef function) -> std::string {
+    return formatv("{0}({1}, {2})", function, use(op->getOperand(0)), use(op->getOperand(1)));
+  };
+  auto convert = [&]() -> std::string {
+    Type element = cast<VectorType>(op->getResult(0).getType()).getElementType();
+    return formatv("pkb::convert<{0}>({1})", elementTypeName(element), use(op->getOperand(0)));
+  };
+  bool vector = isa<VectorType>(op->getResult(0).getType());
+  auto extremum = [&](StringRef function, StringRef symbol) -> std::string {
+    if (vector)
+      return call(function);
+    std::string left = use(op->getOperand(0)), right = use(op->getOperand(1));
+    return formatv("{0} {1} {2} ? {0} : {2}", left, symbol, right);
+  };
+  return llvm::TypeSwitch<Operation *, std::string>(op)
+      .Case<arith::AddIOp, arith::AddFOp>([&](auto) { return binary("+"); })
+      .Case<arith::SubIOp, arith::SubFOp>([&](auto) { return binary("-"); })
+      .Case<arith::MulIOp, arith::MulFOp>([&](auto) { return binary("*"); })
+      .Case<arith::DivFOp>([&](auto) { return binary("/"); })
+      .Case<arith::DivUIOp, arith::DivSIOp>([&](auto) { return vector ? std::string() : binary("/"); })
+      .Case<arith::RemUIOp, arith::RemSIOp>([&](auto) { return vector ? std::string() : binary("%"); })
+      .Case<arith::AndIOp>([&](auto) { return vector ? std::string() : binary("&"); })
+      .Case<arith::MinSIOp, arith::MinimumFOp, arith::MinUIOp>([&](auto) { return extremum("pkb::min", "<"); })
+      .Case<arith::MaxSIOp, arith::MaximumFOp, arith::MaxUIOp>([&](auto) { return extremum("pkb::max", ">"); })
+      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return vector ? convert() : std::string(); })
+      .Case([&](arith::SelectOp select) -> std::string {
+        return formatv("{0} ? {1} : {2}", use(select.getCondition()), use(select.getTrueValue()),
+                       use(select.getFalseValue()));
+      })
+      .Case([&](arith::CmpIOp compare) {
+        switch (compare.getPredicate()) {
+        case arith::CmpIPredicate::eq:
+          return binary("==");
+        case arith::CmpIPredicate::ne:
+          return binary("!=");
+        case arith::CmpIPredicate::slt:
+          return binary("<");
+        case arith::CmpIPredicate::sle:
+          return binary("<=");
+        case arith::CmpIPredicate::sgt:
+          return binary(">");
+        case arith::CmpIPredicate::sge:
+          return binary(">=");
+        default:
+          return std::string();
+        }
+      })
+      .Default([](Operation *) { return std::string(); });
+}
+
+std::string KernelPrinter::expression(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::string>(op)
+      .Case([](cuda::RankOp) { return "pkb::rank(args)"; })
+      .Case([](cuda::BlockIndexOp) { return "pkb::block_index()"; })
+      .Case([](cuda::GridBlocksOp) { return "pkb::grid_blocks()"; })
+      .Case([](cuda::EpochBeginOp begin) {
+        return formatv("int64_t(pkb::epoch_begin<{0}>(args))", begin.getSite()).str();
+      })
+      .Case([&](cuda::PointerOp pointer) { return formatv("pkb::pointer(args, {0})", use(pointer.getNumber())).str(); })
+      .Case([&](cuda::RegionOp region) {
+        return formatv("pkb::region(args, {0}, {1})", use(region.getRank()), use(region.getOffset())).str();
+      })
+      .Case([&](cuda::StagingOp staging) { return formatv("pkb::staging(args, {0})", use(staging.getParity())).str(); })
+      .Case([&](cuda::LLSlotOp slot) {
+        return formatv("pkb::ll_slot(args, {0}, {1})", use(slot.getParity()), use(slot.getSource())).str();
+      })
+      .Case([&](cuda::AdvanceOp advance) {
+        return formatv("{0} + {1}", use(advance.getPointer()), use(advance.getBytes())).str();
+      })
+      .Case([&](cuda::FlagValueOp value) {
+        return formatv("pkb::flag_value({0}, {1})", use(value.getEpoch()), use(value.getChunks())).str();
+      })
+      .Case([&](cuda::LoadOp load) {
+        return formatv("pkb::load<{0}>({1}, {2}, {3})", vectorArguments(load.getValue().getType()), use(load.getPointer()),
+                       use(load.getVector()), use(load.getLength()))
+            .str();
+      })
+      .Case([&](cuda::LoadStagedOp load) {
+        return formatv("pkb::load_staged<{0}>({1}, {2})", vectorArguments(load.getValue().getType()),
+                       use(load.getPointer()), use(load.getVector()))
+            .str();
+      })
+      .Case([&](cuda::LoadLLOp load) {
+        return formatv("pkb::load_ll<{0}, {1}>(args, {2}, {3}, {4})", vectorArguments(load.getValue().getType()),
+                       load.getSite(), use(load.getPointer()), use(load.getVector()), use(load.getEpoch()))
+            .str();
+      })
+      .Default([&](Operation *other) { return arithmetic(other); });
+}
+
+LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
+  auto lambda = [&](Block &block) -> LogicalResult {
+    os << "[&](int64_t " << declare(block.getArgument(0), "i");
+    if (block.getNumArguments() == 2)
+      os << ", const auto &" << declare(block.getArgument(1), "value");
+    else if (block.getNumArguments() > 2)
+      os << ", const auto &values";
+    os << ") {\n";
+    depth += 2;
+    if (block.getNumArguments() > 2)
+      for (BlockArgument argument : block.getArguments().drop_front())
+        line() << "const auto &" << declare(argument, "value") << " = pkb::get<" << argument.getArgNumber() - 1
+               << ">(values);\n";
+    if (failed(printBlock(block)))
+      return failure();
+    --depth;
+    line() << "}";
+    --depth;
+    return success();
+  };
+  line() << formatv("pkb::for_each<{0}>({1}, ", loop.getUnroll(), use(loop.getCount()));
+  if (failed(lambda(loop.getLoad().front())))
+    return failure();
+  os << ", ";
+  if (failed(lambda(loop.getStore().front())))
+    return failure();
+  os << ");\n";
+  return success();
+}
+
+LogicalResult KernelPrinter::printFor(scf::ForOp loop) {
+  if (!loop.getInitArgs().empty())
+    return loop.emitOpError() << "must not carry values to be emitted";
+  std::string name = declare(loop.getInductionVar(), "step");
+  line() << formatv("for (int64_t {0} = {1}; {0} < {2}; {0} += {3}) {{\n", name, use(loop.getLowerBound()),
+                    use(loop.getUpperBound()), use(loop.getStep()));
+  ++depth;
+  if (failed(printBlock(*loop.getBody())))
+    return failure();
+  --depth;
+  line() << "}\n";
+  return success();
+}
+
+LogicalResult KernelPrinter::printIf(scf::IfOp branch) {
+  if (branch.getNumResults() != 0)
+    return branch.emitOpError() << "must not have results to be emitted";
+  line() << formatv("if ({0}) {{\n", use(branch.getCondition()));
+  ++depth;
+  if (failed(printBlock(branch.getThenRegion().front())))
+    return failure();
+  --depth;
+  if (!branch.getElseRegion().empty() && !branch.getElseRegion().front().without_terminator().empty()) {
+    line() << "} else {\n";
+    ++depth;
+    if (failed(printBlock(branch.getElseRegion().front())))
+      return failure();
+    --depth;
+  }
+  line() << "}\n";
+  return success();
+}
+
+LogicalResult KernelPrinter::printOp(Operation *op) {
+  auto flag = [&](StringRef function, auto signal) {
+    line() << formatv("pkb::{0}<{1}>(args, {2}, {3}, {4});\n", function, signal.getSite(), use(signal.getPeer()),
+                      use(signal.getBlock()), use(signal.getValue()));
+    return success();
+  };
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([](arith::ConstantOp constant) {
+        return success(isa<IntegerAttr>(constant.getValue()) ||
+                       succeeded(constant.emitOpError() << "must be an integer to be emitted"));
+      })
+      .Case([](scf::YieldOp) { return success(); })
+      .Case([&](scf::ForOp loop) { return printFor(loop); })
+      .Case([&](scf::IfOp branch) { return printIf(branch); })
+      .Case([&](cuda::ForEachOp loop) { return printForEach(loop); })
+      .Case([&](cuda::YieldOp yield) {
+        if (yield.getValues().empty())
+          return success();
+        line() << "return ";
+        if (yield.getValues().size() == 1)
+          os << use(yield.getValues().front());
+        else
+          os << "pkb::pack(" << llvm::join(llvm::map_range(yield.getValues(), [&](Value v) { return use(v); }), ", ") << ")";
+        os << ";\n";
+        return success();
+      })
+      .Case([&](cuda::SignalOp signal) { return flag("signal", signal); })
+      .Case([&](cuda::WaitOp wait) { return flag("wait", wait); })
+      .Case([&](cuda::BlockBarrierOp barrier) {
+        line() << formatv("pkb::block_barrier<{0}>(args);\n", barrier.getSite());
+        return success();
+      })
+      .Case([&](cuda::EpochEndOp end) {
+        line() << formatv("pkb::epoch_end<{0}>(args);\n", end.getSite());
+        return success();
+      })
+      .Case([&](cuda::StoreOp store) {
+        line() << formatv("pkb::store({0}, {1}, {2}, {3});\n", use(store.getPointer()), use(store.getVector()),
+                          use(store.getLength()), use(store.getValue()));
+        return success();
+      })
+      .Case([&](cuda::StorePeerOp store) {
+        line() << formatv("pkb::store_peer({0}, {1}, {2});\n", use(store.getPointer()), use(store.getVector()),
+                          use(store.getValue()));
+        return success();
+      })
+      .Case([&](cuda::StoreLLOp store) {
+        line() << formatv("pkb::store_ll<{0}>({1}, {2}, {3}, {4});\n", store.getSite(), use(store.getPointer()),
+                          use(store.getVector()), use(store.getValue()), use(store.getEpoch()));
+        return success();
+      })
+      .Default([&](Operation *other) -> LogicalResult {
+        std::string text = other->getNumResults() == 1 ? expression(other) : std::string();
+        if (text.empty())
+          return other->emitOpError() << "has no form in the emitted text";
+        Value result = other->getResult(0);
+        std::string name = declare(result, hintFor(other));
+        line() << typeWord(result.getType()) << name << " = " << text << ";\n";
+        return success();
+      });
+}
+
+LogicalResult KernelPrinter::printBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(printOp(&op)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelPrinter::print() {
+  os << "// " << kernel.getSummary() << "\n";
+  os << formatv("PKB_KERNEL({0}, /*threads=*/{1}, /*min_blocks=*/{2}, /*ranks=*/{3}, /*pointers=*/{4}) {{\n",
+                kernel.getSymName(), kernel.getThreads(), kernel.getMinBlocks(), kernel.getRanks(), kernel.getPointers());
+  if (failed(printBlock(kernel.getBody().front())))
+    return failure();
+  os << "}\n";
+  return success();
+}

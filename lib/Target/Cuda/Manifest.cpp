@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Manifest.cpp - the host plan as JSON -----------------------------===//
+
+#include "Manifest.h"
+
+#include "AtenStep.h"
+#include "pkb_rt/layout.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace pkb;
+namespace json = llvm::json;
+
+std::string pkb::sourceOf(Location loc) {
+  std::string text;
+  loc->walk([&](Location inner) {
+    if (auto place = dyn_cast<FileLineColLoc>(inner)) {
+      text = (place.getFilename().getValue() + ":" + Twine(place.getLine())).str();
+      return WalkResult::interrupt();
+    }
+    return WalkResult::advance();
+  });
+  return text;
+}
+
+/// dtype, sizes and strides of a memref, as fields of a slot.
+static json::Object describe(MemRefType type) {
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  (void)type.getStridesAndOffset(strides, offset); // static by construction
+  std::optional<aten::ScalarType> dtype = aten::getScalarType(type.getElementType());
+  return json::Object{{"dtype", dtype ? aten::stringifyScalarType(*dtype) : StringRef("?")},
+                      {"sizes", json::Array(type.getShape())},
+                      {"strides", json::Array(ArrayRef<int64_t>(strides))}};
+}
+
+int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object fields) {
+  json::Object slot = describe(cast<MemRefType>(value.getType()));
+  for (auto &field : fields)
+    slot[field.first] = std::move(field.second);
+  int64_t id = nextSlot++;
+  slot["id"] = id;
+  slot["kind"] = kind;
+  slots.push_back(std::move(slot));
+  slotOf[value] = id;
+  return id;
+}
+
+int64_t ManifestBuilder::addGroup(comm::GroupAttr group) {
+  auto [place, added] = groupOf.try_emplace(group, groupOf.size());
+  if (added) {
+    json::Array rows;
+    for (int64_t row = 0; row < group.getNumRows(); ++row)
+      rows.push_back(json::Array(group.getRow(row)));
+    groups.push_back(json::Object{{"id", place->second}, {"partition", std::move(rows)}});
+  }
+  return place->second;
+}
+
+/// True if a caller who allocates memory of this type gets all of a storage of as many elements, in some order.
+static bool coversStorage(MemRefType window, MemRefType storage) {
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (failed(window.getStridesAndOffset(strides, offset)) || offset != 0 ||
+      window.getNumElements() != storage.getNumElements())
+    return false;
+  RankedTensorType tensor = aten::getTensorType(window.getShape(), window.getElementType(), strides, 0);
+  return aten::isDense(tensor);
+}
+
+/// Which allocations are the caller's, before slots are numbered.
+LogicalResult ManifestBuilder::collectOutputs(func::FuncOp main) {
+  auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
+  for (auto [index, value] : llvm::enumerate(ret.getOperands())) {
+    auto cast = value.getDefiningOp<memref::ReinterpretCastOp>();
+    Value root = cast ? cast.getSource() : Value(value);
+    if (isa<BlockArgument>(root) || !root.getDefiningOp<memref::AllocOp>() || outputOf.count(root))
+      continue;
+    if (!cast || coversStorage(llvm::cast<MemRefType>(value.getType()), llvm::cast<MemRefType>(root.getType())))
+      outputOf[root] = index;
+  }
+  return success();
+}
+
+LogicalResult ManifestBuilder::addConstant(memref::GetGlobalOp use) {
+  auto global = SymbolTable::lookupNearestSymbolFrom<memref::GlobalOp>(use, use.getNameAttr());
+  auto value = global ? dyn_cast_or_null<ElementsAttr>(global.getInitialValueAttr()) : ElementsAttr();
+  std::string bytes;
+  int64_t size = cast<MemRefType>(use.getType()).getNumElements() *
+                 xfer::elementBytes(cast<MemRefType>(use.getType()).getElementType());
+  if (auto dense = dyn_cast_or_null<DenseElementsAttr>(value)) {
+    ArrayRef<char> raw = dense.getRawData();
+    if (dense.isSplat()) {
+      int64_t element = size / std::max<int64_t>(1, dense.getNumElements());
+      for (int64_t i = 0; i < dense.getNumElements(); ++i)
+        bytes.append(raw.data(), element);
+    } else {
+      bytes.assign(raw.begin(), raw.end());
+    }
+  } else if (auto resource = dyn_cast_or_null<DenseResourceElementsAttr>(value)) {
+    if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+      bytes.assign(blob->getData().begin(), blob->getData().end());
+  }
+  if (static_cast<int64_t>(bytes.size()) != size)
+    return use.emitOpError() << "must name a constant of " << size << " bytes, got: " << bytes.size();
+  constants.resize(llvm::alignTo(constants.size(), 256));
+  int64_t offset = constants.size();
+  constants += bytes;
+  addSlot(use.getResult(), "constant", json::Object{{"offset", offset}});
+  return success();
+}
+
+LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
+  for (BlockArgument argument : main.getArguments()) {
+    addSlot(argument, "argument", json::Object{{"index", argument.getArgNumber()}});
+    arguments.push_back(describe(cast<MemRefType>(argument.getType())));
+  }
+  auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
+  for (Operation &op : main.getBody().front()) {
+    if (auto alloc = dyn_cast<memref::AllocOp>(op)) {
+      Value value = alloc.getMemref();
+      auto output = outputOf.find(value);
+      if (output != outputOf.end()) {
+        Value returned = ret.getOperand(output->second);
+        int64_t id = addSlot(returned, "output", json::Object{{"index", output->second}});
+        if (returned != value)
+          addSlot(value, "view", json::Object{{"of", id}, {"offset", 0}});
+        continue;
+      }
+      bool byOperator = llvm::any_of(value.getUsers(), [&](Operation *user) {
+        auto call = dyn_cast<aten::CallOp>(user);
+        return call && llvm::is_contained(call.getOuts(), value);
+      });
+      if (byOperator) {
+        addSlot(value, "aten", json::Object());
+        continue;
+      }
+      auto type = cast<MemRefType>(value.getType());
+      addSlot(value, "temporary", json::Object{{"workspace", workspace}});
+      workspace += llvm::alignTo(type.getNumElements() * xfer::elementBytes(type.getElementType()), 256);
+    } else if (auto cast = dyn_cast<memref::ReinterpretCastOp>(op)) {
+      if (slotOf.count(cast.getResult()))
+        continue;
+      int64_t offset = 0;
+      SmallVector<int64_t> strides;
+      if (failed(llvm::cast<MemRefType>(cast.getType()).getStridesAndOffset(strides, offset)))
+        return cast.emitOpError() << "must have static strides to be emitted";
+      addSlot(cast.getResult(), "view", json::Object{{"of", slotOf.lookup(cast.getSource())}, {"offset", offset}});
+    } else if (auto constant = dyn_cast<memref::GetGlobalOp>(op)) {
+      if (failed(addConstant(constant)))
+        return failure();
+    }
+  }
+  for (auto [index, value] : llvm::enumerate(ret.getOperands())) {
+    json::Object output = describe(cast<MemRefType>(value.getType()));
+    auto cast = value.getDefiningOp<memref::ReinterpretCastOp>();
+    Value root = cast ? cast.getSource() : Value(value);
+    output["alias_of"] = nullptr;
+    if (auto argument = dyn_cast<BlockArgument>(root)) {
+      output["alias_of"] = argument.getArgNumber();
+      output["slot"] = slotOf.lookup(value);
+    } else if (auto place = outputOf.find(root); place != outputOf.end() && place->second == static_cast<int64_t>(index)) {
+      output["slot"] = slotOf.lookup(value);
+    } else {
+      // Memory that the caller cannot own as it is: part of a storage, or a second name for one.
+      json::Object slot = describe(llvm::cast<MemRefType>(value.getType()));
+      slot["id"] = nextSlot;
+      slot["kind"] = "output";
+      slot["index"] = static_cast<int64_t>(index);
+      slots.push_back(std::move(slot));
+      endSteps.push_back(json::Object{{"kind", "copy"}, {"from", slotOf.lookup(value)}, {"to", nextSlot}});
+      output["slot"] = nextSlot++;
+    }
+    outputs.push_back(std::move(output));
+  }
+  return success();
+}
+
+json::Value ManifestBuilder::callStep(aten::CallOp call) {
+  auto inputSlot = [&](int64_t operand) { return slotOf.lookup(call.getInputs()[operand]); };
+  auto outSlot = [&](int64_t result) { return slotOf.lookup(call.getOuts()[result]); };
+  json::Array args, results, mutates, kwargs;
+  for (Attribute argument : call.getArgs())
+    args.push_back(argumentToJson(argument, inputSlot));
+  for (NamedAttribute argument : call.getKwargs())
+    kwargs.push_back(json::Array{argument.getName().getValue(), argumentToJson(argument.getValue(), inputSlot)});
+  for (Attribute returned : call.getReturns())
+    results.push_back(returnToJson(returned, inputSlot, outSlot));
+  for (int64_t operand : call.getMutates())
+    mutates.push_back(inputSlot(operand));
+  return json::Object{{"kind", "aten"},          {"op", call.getCallee()},         {"overload", call.getOverload()},
+                      {"args", std::move(args)}, {"kwargs", std::move(kwargs)},    {"results", std::move(results)},
+                      {"mutates", std::move(mutates)}, {"source", sourceOf(call.getLoc())}};
+}
+
+LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
+  for (Operation &op : main.getBody().front()) {
+    if (auto launch = dyn_cast<cuda::LaunchOp>(op)) {
+      auto kernel = SymbolTable::lookupNearestSymbolFrom<cuda::KernelOp>(launch, launch.getKernelAttr());
+      json::Array pointers;
+      for (Value operand : launch.getOperands())
+        pointers.push_back(json::Object{{"slot", slotOf.lookup(operand)}, {"offset", 0}});
+      steps.push_back(json::Object{{"kind", "launch"},
+                                   {"kernel", kernel.getSymName()},
+                                   {"group", addGroup(kernel.getGroup())},
+                                   {"grid", static_cast<int64_t>(kernel.getBlocks())},
+                                   {"block", static_cast<int64_t>(kernel.getThreads())},
+                                   {"pointers", std::move(pointers)},
+                                   {"source", sourceOf(launch.getLoc())}});
+    } else if (auto call = dyn_cast<aten::CallOp>(op)) {
+      steps.push_back(callStep(call));
+    } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
+      steps.push_back(json::Object{{"kind", "copy"},
+                                   {"from", slotOf.lookup(copy.getSource())},
+                                   {"to", slotOf.lookup(copy.getTarget())},
+                                   {"source", sourceOf(copy.getLoc())}});
+    } else if (!isa<memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, func::ReturnOp>(op)) {
+      return op.emitOpError() << "has no form in the host plan";
+    }
+  }
+  for (json::Value &step : endSteps)
+    steps.push_back(std::move(step));
+  return success();
+}
+
+void ManifestBuilder::addKernels() {
+  for (auto kernel : module.getOps<cuda::KernelOp>()) {
+    region = std::max<int64_t>(region, kernel.getRegionBytes());
+    kernels.push_back(json::Object{{"name", kernel.getSymName()},
+                                   {"block", static_cast<int64_t>(kernel.getThreads())},
+                                   {"min_blocks", static_cast<int64_t>(kernel.getMinBlocks())},
+                                   {"grid", json::Array{1, static_cast<int64_t>(kernel.getBlocks())}},
+                                   {"ranks", static_cast<int64_t>(kernel.getRanks())},
+                                   {"pointers", static_cast<int64_t>(kernel.getPointers())},
+                                   {"mechanism", xfer::stringifyMechanism(kernel.getMechanism())}});
+    kernel.walk([&](cuda::SitedOpInterface op) {
+      sites.push_back(json::Object{{"id", op.getSiteNumber()},
+                                   {"kernel", kernel.getSymName()},
+                                   {"primitive", op->getName().stripDialect()},
+                                   {"source", sourceOf(op.getLoc())}});
+    });
+  }
+}
+
+FailureOr<json::Object> ManifestBuilder::build() {
+  auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main)
+    return module.emitError() << "module must have a function @main to be emitted";
+  if (failed(collectOutputs(main)) || failed(collectSlots(main)) || failed(collectSteps(main)))
+    return failure();
+  addKernels();
+  comm::MeshAttr mesh = comm::getMesh(module);
+  json::Object manifest{{"schema", "pkb-manifest"},
+                        {"version", json::Array{PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR}},
+                        {"world_size", mesh ? mesh.getSize() : 1},
+                        {"groups", std::move(groups)},
+                        {"arguments", std::move(arguments)},
+                        {"outputs", std::move(outputs)},
+                        {"slots", std::move(slots)},
+                        {"steps", std::move(steps)},
+                        {"kernels", std::move(kernels)},
+                        {"region_bytes", region},
+                        {"workspace_bytes", workspace},
+                        {"sites", std::move(sites)},
+                        {"guards", json::Array{}},
+                        {"remarks", json::Array{}}};
+  if (auto program = module->getAttrOfType<aten::ProgramAttr>(aten::kProgramAttrName)) {
+    manifest["name"] = program.getFunction();
+    manifest["bundle"] = program.getBundle();
+    manifest["capture"] = program.getCapture();
+    manifest["torch"] = program.getTorch();
+    manifest["input_tree"] = treeToJson(program.getInputs());
+    manifest["output_tree"] = treeToJson(program.getOutputs());
+  } else {
+    manifest["name"] = "main";
+    manifest["bundle"] = nullptr;
+  }
+  return manifest;
+}

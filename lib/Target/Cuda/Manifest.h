@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Manifest.h - the host plan as JSON -----------------------*- C++ -*-===//
+//
+// Private to lib/Target/Cuda.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_LIB_TARGET_CUDA_MANIFEST_H
+#define PKB_LIB_TARGET_CUDA_MANIFEST_H
+
+#include "dialects/Aten/IR/Aten.h"
+#include "dialects/Cuda/IR/Cuda.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/Support/JSON.h"
+
+namespace pkb {
+
+/// Turns `@main` of level L3 into slots and steps.
+class ManifestBuilder {
+public:
+  explicit ManifestBuilder(mlir::ModuleOp module) : module(module) {}
+
+  /// The manifest without `program` and `data`.
+  llvm::FailureOr<llvm::json::Object> build();
+  /// The constants, concatenated; each at the offset that its slot names.
+  const std::string &data() const { return constants; }
+
+private:
+  llvm::LogicalResult collectSlots(mlir::func::FuncOp main);
+  llvm::LogicalResult collectOutputs(mlir::func::FuncOp main);
+  llvm::LogicalResult collectSteps(mlir::func::FuncOp main);
+  llvm::LogicalResult addConstant(mlir::memref::GetGlobalOp use);
+  void addKernels();
+  int64_t addSlot(mlir::Value value, llvm::StringRef kind, llvm::json::Object fields);
+  int64_t addGroup(comm::GroupAttr group);
+  llvm::json::Value callStep(aten::CallOp call);
+
+  mlir::ModuleOp module;
+  llvm::DenseMap<mlir::Value, int64_t> slotOf;
+  llvm::DenseMap<mlir::Value, int64_t> outputOf; // allocations that are memory of the caller
+  llvm::DenseMap<mlir::Attribute, int64_t> groupOf;
+  llvm::json::Array slots, steps, endSteps, arguments, outputs, kernels, groups, sites;
+  std::string constants;
+  int64_t nextSlot = 0, workspace = 0, region = 0;
+};
+
+/// "file.py:12" of the innermost frame of a location; empty if it has none.
+std::string sourceOf(mlir::Location loc);
+
+} // namespace pkb
+
+#endif // PKB_LIB_TARGET_CUDA_MANIFEST_H

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- CommToXfer.cpp - from level L1 to level L2 -----------------------===//
+//
+// Bufferizes the host program and replaces each collective by a kernel (CollectiveKernels.cpp) and its launch. A program is straight-line
+// code whose storages are known, so versions of a storage share memory and no alias analysis is needed: docs/Rationale/Bufferize.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Aten/IR/Aten.h"
+#include "passes/Lowering/CollectiveKernels.h"
+#include "passes/Lowering/Passes.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace pkb {
+#define GEN_PASS_DEF_CONVERTCOMMTOXFERPASS
+#include "passes/Lowering/Passes.h.inc"
+} // namespace pkb
+
+using namespace mlir;
+using namespace pkb;
+
+namespace {
+
+/// The memory a value lives in: a memref that covers a whole storage, and where the value's offset 0 is in it.
+struct Storage {
+  Value root;
+  /// Element of the storage at which `root` starts (arguments are passed by the address of their first element).
+  int64_t origin = 0;
+};
+
+class Bufferizer {
+public:
+  explicit Bufferizer(func::FuncOp function) : function(function), builder(function.getContext()) {}
+  LogicalResult run();
+
+private:
+  MemRefType memoryType(RankedTensorType type, int64_t origin);
+  Storage allocate(Location loc, Value value);
+  void bind(Value value, Value memory, Storage storage);
+  Value windowOf(Location loc, RankedTensorType window, Storage storage);
+  void rescueReaders(Operation *writer, Storage storage);
+
+  LogicalResult convert(Operation *op);
+  LogicalResult convertCall(aten::CallOp call);
+  LogicalResult convertView(aten::AsStridedOp view);
+  LogicalResult convertViewWrite(aten::ViewWriteOp write);
+  LogicalResult convertLiteral(aten::LiteralOp literal);
+  LogicalResult convertCollective(comm::CollectiveOpInterface op);
+  LogicalResult convertReturn(func::ReturnOp op);
+
+  func::FuncOp function;
+  OpBuilder builder;
+  DenseMap<Value, Value> memory;
+  DenseMap<Value, Storage> storages;
+  DenseMap<Value, SmallVector<Value>> valuesOf; // by root
+  int64_t nextKernel = 0, nextLiteral = 0;
+};
+
+} // namespace
+
+/// The memref of a tensor whose storage starts `origin` elements before the memory's first element.
+MemRefType Bufferizer::memoryType(RankedTensorType type, int64_t origin) {
+  aten::Layout layout = aten::getLayout(type);
+  int64_t offset = layout.offset - origin;
+  if (offset == 0 && !aten::getTensorType(type.getShape(), type.getElementType(), layout.strides, 0).getEncoding())
+    return MemRefType::get(type.getShape(), type.getElementType());
+  return MemRefType::get(type.getShape(), type.getElementType(),
+                         StridedLayoutAttr::get(type.getContext(), offset, layout.strides));
+}
+
+static int64_t offsetOf(Value value) { return aten::getLayout(cast<RankedTensorType>(value.getType())).offset; }
+
+/// New memory for `value`, whose first element is the memory's first.
+Storage Bufferizer::allocate(Location loc, Value value) {
+  int64_t origin = offsetOf(value);
+  return {memref::AllocOp::create(builder, loc, memoryType(cast<RankedTensorType>(value.getType()), origin)), origin};
+}
+
+void Bufferizer::bind(Value value, Value buffer, Storage storage) {
+  memory[value] = buffer;
+  storages[value] = storage;
+  valuesOf[storage.root].push_back(value);
+}
+
+/// The memref of a window of a storage; the root itself where the types agree.
+Value Bufferizer::windowOf(Location loc, RankedTensorType window, Storage storage) {
+  MemRefType type = memoryType(window, storage.origin);
+  auto rootType = cast<MemRefType>(storage.root.getType());
+  if (type == rootType)
+    return storage.root;
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (failed(type.getStridesAndOffset(strides, offset)))
+    return nullptr;
+  return memref::ReinterpretCastOp::create(builder, loc, type, storage.root, offset, window.getShape(), strides);
+}
+
+/// Before `writer` changes a storage in place: whoever reads an older version of it later gets a copy.
+void Bufferizer::rescueReaders(Operation *writer, Storage storage) {
+  for (Value value : SmallVector<Value>(valuesOf[storage.root])) {
+    bool readLater = llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (user == writer || user->isBeforeInBlock(writer))
+        return false;
+      // The write of a changed window back into its own storage reads nothing of the old window.
+      auto write = dyn_cast<aten::ViewWriteOp>(user);
+      return !(write && write.getBase() == value && write.getPiece().getDefiningOp() == writer);
+    });
+    if (!readLater)
+      continue;
+    Storage copy = allocate(writer->getLoc(), value);
+    memref::CopyOp::create(builder, writer->getLoc(), memory[value], copy.root);
+    llvm::erase(valuesOf[storage.root], value);
+    bind(value, copy.root, copy);
+  }
+}
+
+LogicalResult Bufferizer::convertCall(aten::CallOp call) {
+  SmallVector<Value> inputs, outs;
+  for (int64_t index : call.getMutates())
+    rescueReaders(call, storages[call.getInputs()[index]]);
+  for (Value input : call.getInputs())
+    inputs.push_back(memory[input]);
+  for (Value result : call.getFreshResults()) {
+    Storage fresh = allocate(call.getLoc(), result);
+    outs.push_back(fresh.root);
+    bind(result, fresh.root, fresh);
+  }
+  aten::CallOp::create(builder, call.getLoc(), TypeRange{}, call.getCalleeAttr(), call.getOverloadAttr(), inputs, outs,
+                       call.getArgsAttr(), call.getKwargsAttr(), call.getReturnsAttr(), call.getMutatesAttr(),
+                       call.getRngAttr());
+  for (int64_t index : call.getMutates()) {
+    Value operand = call.getInputs()[index];
+    bind(call.getNewVersion(index), memory[operand], storages[operand]);
+  }
+  return success();
+}
+
+LogicalResult Bufferizer::convertView(aten::AsStridedOp view) {
+  RankedTensorType base = view.getBase().getType(), window = view.getResult().getType();
+  if (base.getElementType() != window.getElementType())
+    return view.emitOpError() << "must not change the element type to be lowered, got: " << base.getElementType() << " as "
+                              << window.getElementType();
+  Storage storage = storages[view.getBase()];
+  Value buffer = windowOf(view.getLoc(), window, storage);
+  if (!buffer)
+    return view.emitOpError() << "must have strides that a memref can have";
+  bind(view.getResult(), buffer, storage);
+  return success();
+}
+
+LogicalResult Bufferizer::convertViewWrite(aten::ViewWriteOp write) {
+  Storage storage = storages[write.getBase()];
+  Value window = windowOf(write.getLoc(), write.getWindowType(), storage);
+  if (!window)
+    return write.emitOpError() << "must have a window that a memref can have";
+  Value piece = memory[write.getPiece()];
+  if (storages[write.getPiece()].root != storage.root || piece.getType() != window.getType()) {
+    rescueReaders(write, storage);
+    storage = storages[write.getBase()].root == storage.root ? storage : storages[write.getBase()];
+    memref::CopyOp::create(builder, write.getLoc(), piece, window);
+  }
+  bind(write.getResult(), memory[write.getBase()], storage);
+  return success();
+}
+
+LogicalResult Bufferizer::convertLiteral(aten::LiteralOp literal) {
+  auto type = cast<RankedTensorType>(literal.getResult().getType());
+  MemRefType buffer = memoryType(type, 0);
+  std::string name = "literal_" + std::to_string(nextLiteral++);
+  OpBuilder atModule(function);
+  memref::GlobalOp::create(atModule, literal.getLoc(), builder.getStringAttr(name), builder.getStringAttr("private"),
+                           TypeAttr::get(buffer), literal.getValueAttr(), builder.getUnitAttr(), IntegerAttr());
+  Value root = memref::GetGlobalOp::create(builder, literal.getLoc(), buffer, name);
+  bind(literal.getResult(), root, Storage{root, 0});
+  return success();
+}
+
+LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
+  Location loc = op.getLoc();
+  SmallVector<Value> operands;
+  for (Value input : op.getCollectiveInputs())
+    operands.push_back(memory[input]);
+  for (Value result : op.getCollectiveResults()) {
+    Storage out = allocate(loc, result);
+    bind(result, out.root, out);
+    operands.push_back(out.root);
+  }
+  std::string name = (op->getName().stripDialect() + "_" + Twine(nextKernel++)).str();
+  OpBuilder atModule(function);
+  if (failed(buildCollectiveKernel(atModule, op, name, TypeRange(ValueRange(operands)))))
+    return failure();
+  xfer::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), name), operands);
+  return success();
+}
+
+LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
+  SmallVector<Value> returned;
+  SmallVector<DictionaryAttr> attributes;
+  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
+    Location loc = op.getLoc();
+    auto mutation = function.getResultAttrOfType<IntegerAttr>(index, aten::kMutationOfAttrName);
+    if (mutation) {
+      // What an argument's storage holds at the end.
+      Storage target = storages[function.getArgument(mutation.getInt())];
+      if (storages[value].root != target.root)
+        memref::CopyOp::create(builder, loc, memory[value], memory[function.getArgument(mutation.getInt())]);
+      continue;
+    }
+    Value result = memory[value];
+    if (auto alias = function.getResultAttrOfType<aten::AliasAttr>(index, aten::kAliasOfAttrName)) {
+      Value owner = alias.getKind() == aten::AliasKind::Argument ? Value(function.getArgument(alias.getIndex()))
+                                                                 : op.getOperand(alias.getIndex());
+      result = windowOf(loc, cast<RankedTensorType>(value.getType()), storages[owner]);
+      if (!result)
+        return op.emitOpError() << "result " << index << " must have strides that a memref can have";
+    }
+    returned.push_back(result);
+    attributes.push_back(function.getResultAttrDict(index));
+  }
+  func::ReturnOp::create(builder, op.getLoc(), returned);
+  auto target = cast<func::FuncOp>(builder.getInsertionBlock()->getParentOp());
+  target.setType(builder.getFunctionType(target.getArgumentTypes(), TypeRange(ValueRange(returned))));
+  target.setAllResultAttrs(attributes);
+  return success();
+}
+
+LogicalResult Bufferizer::convert(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](aten::CallOp call) { return convertCall(call); })
+      .Case([&](aten::AsStridedOp view) { return convertView(view); })
+      .Case([&](aten::ViewWriteOp write) { return convertViewWrite(write); })
+      .Case([&](aten::LiteralOp literal) { return convertLiteral(literal); })
+      .Case([&](comm::CollectiveOpInterface collective) { return convertCollective(collective); })
+      .Case([&](func::ReturnOp ret) { return convertReturn(ret); })
+      .Default([](Operation *other) { return other->emitOpError() << "must not be left at level L1"; });
+}
+
+LogicalResult Bufferizer::run() {
+  if (!llvm::hasSingleElement(function.getBody()))
+    return function.emitOpError() << "must be straight-line code";
+  OpBuilder atModule(function);
+  SmallVector<Type> types;
+  for (BlockArgument argument : function.getArguments())
+    types.push_back(memoryType(cast<RankedTensorType>(argument.getType()), offsetOf(argument)));
+  auto target = func::FuncOp::create(atModule, function.getLoc(), function.getName(),
+                                     atModule.getFunctionType(types, {}));
+  target->setDiscardableAttrs(function->getDiscardableAttrDictionary());
+  Block *entry = target.addEntryBlock();
+  builder.setInsertionPointToEnd(entry);
+  for (auto [old, fresh] : llvm::zip(function.getArguments(), entry->getArguments()))
+    bind(old, fresh, Storage{fresh, offsetOf(old)});
+  SmallVector<DictionaryAttr> argumentAttrs;
+  function.getAllArgAttrs(argumentAttrs);
+  if (!argumentAttrs.empty())
+    target.setAllArgAttrs(argumentAttrs);
+  for (Operation &op : function.getBody().front())
+    if (failed(convert(&op)))
+      return failure();
+  function.erase();
+  return success();
+}
+
+namespace {
+
+struct ConvertCommToXferPass : pkb::impl::ConvertCommToXferPassBase<ConvertCommToXferPass> {
+  void runOnOperation() override {
+    for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (failed(Bufferizer(function).run()))
+        return signalPassFailure();
+  }
+};
+
+} // namespace

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- XferTiles.cpp - tiles of level L2 as loops over vectors ----------===//
+
+#include "passes/Lowering/XferTiles.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pkb;
+
+Value pkb::indexConstant(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+bool TileGroup::add(Operation &op) {
+  if (!isa<xfer::LoadOp, xfer::StoreOp, xfer::PutOp, xfer::ConsumeOp, xfer::ContributionsOp, xfer::MapOp>(op))
+    return false;
+  ops.push_back(&op);
+  return true;
+}
+
+Value TileGroup::bytesOf(OpBuilder &builder, Location loc, Value elements) {
+  return arith::MulIOp::create(builder, loc, elements, indexConstant(builder, loc, layout.bytes));
+}
+
+/// The rank `distance` places after this one, distance in [1, size).
+Value TileGroup::peerOf(OpBuilder &builder, Location loc, int64_t distance) {
+  Value sum = arith::AddIOp::create(builder, loc, kernel.rank, indexConstant(builder, loc, distance));
+  return arith::RemUIOp::create(builder, loc, sum, indexConstant(builder, loc, kernel.size));
+}
+
+/// Address of the chunk in ordinary memory.
+Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, Value part) {
+  Value number;
+  if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
+    Value first = indexConstant(builder, loc, cast<BlockArgument>(select.getTensors().front()).getArgNumber());
+    number = arith::AddIOp::create(builder, loc, first, mapping.lookup(select.getRank()));
+  } else {
+    number = indexConstant(builder, loc, cast<BlockArgument>(memory).getArgNumber());
+  }
+  Value pointer = createPointer<cuda::PointerOp>(builder, loc, number);
+  Value start = chunk.start;
+  if (part) {
+    int64_t perRank = cast<MemRefType>(memory.getType()).getNumElements() / kernel.size * layout.scale;
+    Value offset = arith::MulIOp::create(builder, loc, mapping.lookup(part), indexConstant(builder, loc, perRank));
+    start = arith::AddIOp::create(builder, loc, start, offset);
+  }
+  return createPointer<cuda::AdvanceOp>(builder, loc, pointer, bytesOf(builder, loc, start));
+}
+
+/// Address, in the region of rank `owner`, of what rank `source` pushes there for this chunk.
+Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Value source, Value buffer) {
+  auto type = cast<xfer::SymmType>(buffer.getType());
+  if (type.getProtocol() == xfer::Protocol::Lines) {
+    // A line holds half as many payload bytes as it has; chunks lie at their place in the message.
+    Value base = createIndex<cuda::LLSlotOp>(builder, loc, kernel.parity, source);
+    Value twice = arith::MulIOp::create(builder, loc, chunk.start, indexConstant(builder, loc, 2 * layout.bytes));
+    return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, base, twice));
+  }
+  xfer::ScheduleAttr schedule = kernel.source.getSchedule();
+  int64_t chunkBytes = type.getChunk() * xfer::elementBytes(type.getElementType());
+  Value index = arith::MulIOp::create(builder, loc, source, indexConstant(builder, loc, schedule.getBlocks()));
+  index = arith::AddIOp::create(builder, loc, index, kernel.block);
+  index = arith::MulIOp::create(builder, loc, index, indexConstant(builder, loc, type.getSlots()));
+  index = arith::AddIOp::create(builder, loc, index, chunk.slot);
+  Value offset = arith::MulIOp::create(builder, loc, index, indexConstant(builder, loc, chunkBytes));
+  offset = arith::AddIOp::create(builder, loc, offset,
+                                 indexConstant(builder, loc, kernel.bufferOffsets.lookup(buffer)));
+  Value half = createIndex<cuda::StagingOp>(builder, loc, kernel.parity);
+  return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, half, offset));
+}
+
+/// Clones the scalar body of an xfer.map with every type widened to a vector.
+static FailureOr<Value> vectorizeBody(OpBuilder &builder, xfer::MapOp map, ArrayRef<Value> operands, int64_t lanes) {
+  IRMapping values;
+  for (auto [argument, operand] : llvm::zip(map.getBody().front().getArguments(), operands))
+    values.map(argument, operand);
+  auto widen = [&](Type type) -> Type { return VectorType::get({lanes}, type); };
+  for (Operation &op : map.getBody().front().without_terminator()) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      auto type = cast<VectorType>(widen(constant.getType()));
+      auto splat = DenseElementsAttr::get(type, constant.getValue());
+      values.map(constant.getResult(), arith::ConstantOp::create(builder, op.getLoc(), splat).getResult());
+      continue;
+    }
+    if (op.getNumRegions() != 0 || op.getNumResults() != 1 || !OpTrait::hasElementwiseMappableTraits(&op))
+      return op.emitOpError() << "must be element-wise to run inside xfer.map";
+    Operation *clone = builder.clone(op, values);
+    clone->getResult(0).setType(widen(op.getResult(0).getType()));
+  }
+  return values.lookup(cast<xfer::YieldOp>(map.getBody().front().getTerminator()).getValues().front());
+}
+
+LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
+  if (ops.empty())
+    return success();
+  SmallVector<Operation *> group;
+  std::swap(group, ops);
+  Location loc = group.front()->getLoc();
+  auto staged = [](Value buffer) { return cast<xfer::SymmType>(buffer.getType()).getProtocol() == xfer::Protocol::Staged; };
+
+  // Addresses first: they are the same for all vectors.
+  DenseMap<Operation *, SmallVector<Value>> addresses;
+  for (Operation *op : group) {
+    Location at = op->getLoc();
+    SmallVector<Value> &list = addresses[op];
+    if (auto load = dyn_cast<xfer::LoadOp>(op)) {
+      list.push_back(memoryAddress(builder, at, load.getSource(), load.getPart()));
+    } else if (auto store = dyn_cast<xfer::StoreOp>(op)) {
+      list.push_back(memoryAddress(builder, at, store.getDest(), store.getPart()));
+    } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
+      list.push_back(slotAddress(builder, at, kernel.rank, mapping.lookup(consume.getPeer()), consume.getBuffer()));
+    } else if (auto put = dyn_cast<xfer::PutOp>(op)) {
+      if (put.getPeer())
+        list.push_back(slotAddress(builder, at, mapping.lookup(put.getPeer()), kernel.rank, put.getBuffer()));
+      else
+        for (int64_t distance = 1; distance < kernel.size; ++distance)
+          list.push_back(slotAddress(builder, at, peerOf(builder, at, distance), kernel.rank, put.getBuffer()));
+    } else if (auto all = dyn_cast<xfer::ContributionsOp>(op)) {
+      // The other ranks in ascending order: j, or j + 1 from this rank on.
+      for (int64_t j = 0; j + 1 < kernel.size; ++j) {
+        Value low = indexConstant(builder, at, j), high = indexConstant(builder, at, j + 1);
+        Value before = arith::CmpIOp::create(builder, at, arith::CmpIPredicate::slt, low, kernel.rank);
+        Value source = arith::SelectOp::create(builder, at, before, low, high);
+        list.push_back(slotAddress(builder, at, kernel.rank, source, all.getBuffer()));
+      }
+    }
+  }
+
+  Value lanes = indexConstant(builder, loc, layout.lanes());
+  Value rounded = arith::AddIOp::create(builder, loc, chunk.length, indexConstant(builder, loc, layout.lanes() - 1));
+  Value count = arith::DivUIOp::create(builder, loc, rounded, lanes);
+  auto loop = cuda::ForEachOp::create(builder, loc, count, builder.getI64IntegerAttr(unroll));
+  Block &load = loop.getLoad().emplaceBlock(), &store = loop.getStore().emplaceBlock();
+  Value i = load.addArgument(builder.getIndexType(), loc);
+  Value j = store.addArgument(builder.getIndexType(), loc);
+  OpBuilder in = OpBuilder::atBlockEnd(&load), out = OpBuilder::atBlockEnd(&store);
+
+  DenseMap<Value, Value> vectors; // tile -> vector in the load region
+  auto lookup = [&](Operation *op, Value tile) -> FailureOr<Value> {
+    if (Value vector = vectors.lookup(tile))
+      return vector;
+    return op->emitOpError() << "must use tiles made on the same side of every signal and wait";
+  };
+  auto loadSlot = [&](Location at, Value address, Value buffer) -> Value {
+    if (staged(buffer))
+      return cuda::LoadStagedOp::create(in, at, vectorType(), address, i);
+    return cuda::LoadLLOp::create(in, at, vectorType(), address, i, kernel.epoch, kernel.takeSite());
+  };
+  SmallVector<std::pair<Operation *, Value>> sinks;
+  for (Operation *op : group) {
+    Location at = op->getLoc();
+    if (auto read = dyn_cast<xfer::LoadOp>(op)) {
+      vectors[read.getTile()] = cuda::LoadOp::create(in, at, vectorType(), addresses[op][0], i, chunk.length);
+    } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
+      vectors[consume.getTile()] = loadSlot(at, addresses[op][0], consume.getBuffer());
+    } else if (auto all = dyn_cast<xfer::ContributionsOp>(op)) {
+      FailureOr<Value> own = lookup(op, all.getOwn());
+      if (failed(own))
+        return failure();
+      SmallVector<Value> others;
+      for (Value address : addresses[op])
+        others.push_back(loadSlot(at, address, all.getBuffer()));
+      for (auto [r, tile] : llvm::enumerate(all.getTiles())) {
+        int64_t rank = r;
+        Value number = indexConstant(in, at, rank);
+        Value value = *own;
+        // Rank r is this rank, or number r of the others if r comes before this rank, else number r - 1.
+        if (rank < static_cast<int64_t>(others.size())) {
+          Value isBefore = arith::CmpIOp::create(in, at, arith::CmpIPredicate::slt, number, kernel.rank);
+          value = arith::SelectOp::create(in, at, isBefore, others[rank], value);
+        }
+        if (rank > 0) {
+          Value isAfter = arith::CmpIOp::create(in, at, arith::CmpIPredicate::sgt, number, kernel.rank);
+          value = arith::SelectOp::create(in, at, isAfter, others[rank - 1], value);
+        }
+        vectors[tile] = value;
+      }
+    } else if (auto map = dyn_cast<xfer::MapOp>(op)) {
+      SmallVector<Value> operands;
+      for (Value tile : map.getTiles()) {
+        FailureOr<Value> vector = lookup(op, tile);
+        if (failed(vector))
+          return failure();
+        operands.push_back(*vector);
+      }
+      FailureOr<Value> result = vectorizeBody(in, map, operands, layout.lanes());
+      if (failed(result))
+        return failure();
+      vectors[map.getResult()] = *result;
+    } else {
+      Value tile = isa<xfer::StoreOp>(op) ? cast<xfer::StoreOp>(op).getTile() : cast<xfer::PutOp>(op).getTile();
+      FailureOr<Value> vector = lookup(op, tile);
+      if (failed(vector))
+        return failure();
+      sinks.emplace_back(op, *vector);
+    }
+  }
+
+  SmallVector<Value> yielded;
+  DenseMap<Value, Value> carried;
+  for (auto &[op, vector] : sinks)
+    if (!carried.count(vector)) {
+      yielded.push_back(vector);
+      carried[vector] = store.addArgument(vector.getType(), vector.getLoc());
+    }
+  cuda::YieldOp::create(in, loc, yielded);
+  for (auto &[op, vector] : sinks) {
+    Value value = carried[vector];
+    for (Value address : addresses[op]) {
+      if (isa<xfer::StoreOp>(op))
+        cuda::StoreOp::create(out, op->getLoc(), value, address, j, chunk.length);
+      else if (staged(cast<xfer::PutOp>(op).getBuffer()))
+        cuda::StorePeerOp::create(out, op->getLoc(), value, address, j);
+      else
+        cuda::StoreLLOp::create(out, op->getLoc(), value, address, j, kernel.epoch, kernel.takeSite());
+    }
+  }
+  return success();
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- XferTiles.h - tiles of level L2 as loops over vectors ----*- C++ -*-===//
+//
+// Private to the conversion of xfer to cuda.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_PASSES_LOWERING_XFERTILES_H
+#define PKB_PASSES_LOWERING_XFERTILES_H
+
+#include "dialects/Cuda/IR/Cuda.h"
+
+#include "mlir/IR/IRMapping.h"
+
+namespace pkb {
+
+/// What the expansion of one kernel knows about itself. All values are of type index and dominate the kernel's body.
+struct KernelFrame {
+  xfer::KernelOp source;
+  mlir::Value rank, block, epoch, parity;
+  int64_t size = 0;                 // ranks of the group
+  int64_t *nextSite = nullptr;      // sites are unique in the module
+  llvm::DenseMap<mlir::Value, int64_t> bufferOffsets; // bytes from the start of a staging half, by symm_buffer
+
+  int64_t takeSite() { return (*nextSite)++; }
+};
+
+/// One chunk of a pipeline: where it starts, how long it is, which slot it uses.
+struct ChunkFrame {
+  mlir::Value start;  // first element of the message
+  mlir::Value length; // elements, 0 for an empty message
+  mlir::Value step;   // number of this chunk among those of the block, from 0
+  mlir::Value slot;   // step modulo slots
+};
+
+/// Element type that vectors of this kernel have: bytes where nothing computes.
+struct ElementLayout {
+  mlir::Type element;    // of the vectors
+  int64_t bytes = 1;     // of one element of `element`
+  int64_t scale = 1;     // elements of `element` per element of the message
+  int64_t lanes() const { return 16 / bytes; }
+};
+
+/// Collects tile operations and expands them into one cuda.for_each.
+class TileGroup {
+public:
+  TileGroup(KernelFrame &kernel, const ChunkFrame &chunk, const ElementLayout &layout, mlir::IRMapping &mapping)
+      : kernel(kernel), chunk(chunk), layout(layout), mapping(mapping) {}
+
+  /// True if `op` works on tiles and has been taken into the group.
+  bool add(mlir::Operation &op);
+  /// Expands what has been collected at the builder's place; the group is empty afterwards.
+  llvm::LogicalResult flush(mlir::OpBuilder &builder, int64_t unroll);
+
+private:
+  mlir::Value peerOf(mlir::OpBuilder &builder, mlir::Location loc, int64_t distance);
+  mlir::Value memoryAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value part);
+  mlir::Value slotAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value owner, mlir::Value source,
+                          mlir::Value buffer);
+  mlir::Value bytesOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value elements);
+  mlir::VectorType vectorType() const { return mlir::VectorType::get({layout.lanes()}, layout.element); }
+
+  KernelFrame &kernel;
+  const ChunkFrame &chunk;
+  const ElementLayout &layout;
+  mlir::IRMapping &mapping;
+  llvm::SmallVector<mlir::Operation *> ops;
+};
+
+/// An index constant.
+mlir::Value indexConstant(mlir::OpBuilder &builder, mlir::Location loc, int64_t value);
+
+/// An op of level L3 with one result of type index, or !cuda.ptr.
+template <typename Op, typename... Args>
+mlir::Value createIndex(mlir::OpBuilder &builder, mlir::Location loc, Args... args) {
+  return Op::create(builder, loc, builder.getIndexType(), args...);
+}
+template <typename Op, typename... Args>
+mlir::Value createPointer(mlir::OpBuilder &builder, mlir::Location loc, Args... args) {
+  return Op::create(builder, loc, cuda::PtrType::get(builder.getContext()), args...);
+}
+
+} // namespace pkb
+
+#endif // PKB_PASSES_LOWERING_XFERTILES_H
