@@ -62,6 +62,10 @@ class CudaIllusion(TorchFunctionMode):
         if func is torch.Tensor.__repr__ or func is torch.Tensor.__format__ or func is torch.Tensor.__reduce_ex__:
             with torch.utils._python_dispatch._disable_current_modes():
                 return func(*args, **kwargs)
+        if func is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:
+            args = (args[0], _CPU, *args[2:])  # a bare index names a CUDA device
+        if type(kwargs.get("device")) is int:
+            kwargs["device"] = _CPU
         if kwargs.get("pin_memory"):
             kwargs["pin_memory"] = False
         if "device" in kwargs and is_cuda_device(kwargs["device"]):

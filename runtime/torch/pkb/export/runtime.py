@@ -122,19 +122,20 @@ class Rank:
         dist._make_nccl_premul_sum = make_premul
 
     def _patch_wait(self):
-        work_class = torch._C._distributed_c10d.Work
-        real = {name: getattr(work_class, name) for name in ("wait", "synchronize", "get_future", "is_completed")}
+        import torch._C._distributed_c10d as c
 
-        def wrap(name):
+        def wrap(real):
             def call(work, *args, **kwargs):
                 with modes_off():
                     self.finish(work)
-                    return real[name](work, *args, **kwargs)
+                    return real(work, *args, **kwargs)
 
             return call
 
-        for name in real:
-            setattr(work_class, name, wrap(name))
+        for kind in (c.Work, c.FakeWork):
+            for name in ("wait", "synchronize", "get_future", "is_completed"):
+                if name in vars(kind):
+                    setattr(kind, name, wrap(getattr(kind, name)))
 
     @contextlib.contextmanager
     def running(self, recorder=None):
