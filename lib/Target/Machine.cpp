@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Machine.cpp - machine files --------------------------------------===//
+
+#include "pkb/Target/Machine.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace llvm;
+using namespace pkb;
+
+namespace {
+
+struct BuiltinMachine {
+  const char *name;
+  const char *text;
+};
+
+const char h200[] = {
+#embed "Machines/h200.json"
+    , 0};
+
+constexpr BuiltinMachine builtin[] = {{"h200", h200}};
+
+} // namespace
+
+static Error bad(const Twine &message) { return createStringError(message); }
+
+std::vector<std::string> pkb::builtinMachines() {
+  std::vector<std::string> names;
+  for (const BuiltinMachine &machine : builtin)
+    names.emplace_back(machine.name);
+  return names;
+}
+
+/// A positive number of `object`, or an error that names it.
+static Expected<double> positive(const json::Object &object, StringRef key, StringRef where) {
+  std::optional<double> value = object.getNumber(key);
+  if (!value || *value <= 0)
+    return bad("machine file " + where + ": '" + key + "' must be a positive number");
+  return *value;
+}
+
+static Error readRates(const json::Object &entry, StringRef where, MachineRates &rates) {
+  struct Field {
+    StringRef key;
+    double &value;
+  };
+  for (Field field : {Field{"kernel_us", rates.kernelUs}, Field{"hop_us", rates.hopUs}, Field{"barrier_us", rates.barrierUs},
+                      Field{"ldst_peak_gbs", rates.ldstPeakGBs}, Field{"ldst_sm_gbs", rates.ldstSmGBs},
+                      Field{"ll_peak_gbs", rates.llPeakGBs}, Field{"hbm_gbs", rates.hbmGBs}}) {
+    Expected<double> value = positive(entry, field.key, where);
+    if (!value)
+      return value.takeError();
+    field.value = *value;
+  }
+  return Error::success();
+}
+
+static Expected<Machine> parseMachine(StringRef text, StringRef where, int64_t ranks) {
+  Expected<json::Value> value = json::parse(text);
+  if (!value)
+    return bad("machine file " + where + " is not JSON: " + toString(value.takeError()));
+  const json::Object *object = value->getAsObject();
+  if (!object || object->getString("schema").value_or("") != "pkb-machine")
+    return bad("machine file " + where + ": 'schema' must be \"pkb-machine\"");
+  const json::Array *version = object->getArray("version");
+  if (!version || version->empty() || (*version)[0].getAsInteger().value_or(0) != 1)
+    return bad("machine file " + where + ": 'version' must be [1, ...]");
+
+  Machine machine;
+  machine.ranks = ranks;
+  machine.name = object->getString("machine").value_or("").str();
+  machine.device = object->getString("device").value_or("").str();
+  machine.multicast = object->getBoolean("multicast").value_or(false);
+  machine.nvlink = object->getString("link").value_or("") == "nvlink";
+  machine.copyEngines = object->getInteger("copy_engines").value_or(0);
+  for (auto [key, field] : {std::pair<StringRef, int64_t *>("sms", &machine.sms), {"threads_per_sm", &machine.threadsPerSm}}) {
+    Expected<double> number = positive(*object, key, where);
+    if (!number)
+      return number.takeError();
+    *field = static_cast<int64_t>(*number);
+  }
+  const json::Object *worlds = object->getObject("worlds");
+  if (!worlds || worlds->empty())
+    return bad("machine file " + where + ": 'worlds' must have an entry per measured world size");
+  // The nearest measured world size.
+  const json::Object *nearest = nullptr;
+  for (const auto &world : *worlds) {
+    int64_t size = 0;
+    const json::Object *entry = world.second.getAsObject();
+    if (!entry || StringRef(world.first).getAsInteger(10, size) || size < 1)
+      return bad("machine file " + where + ": 'worlds' has a malformed entry '" + StringRef(world.first) + "'");
+    if (!nearest || std::abs(size - ranks) < std::abs(machine.measuredRanks - ranks)) {
+      nearest = entry;
+      machine.measuredRanks = size;
+    }
+  }
+  if (Error error = readRates(*nearest, where, machine.rates))
+    return std::move(error);
+  return machine;
+}
+
+Expected<Machine> pkb::loadMachine(StringRef name, StringRef file) {
+  auto [machine, number] = name.rsplit('x');
+  int64_t ranks = 0;
+  if (machine.empty() || number.getAsInteger(10, ranks) || ranks < 1)
+    return bad("target must be <machine>x<ranks>, such as h200x4, got: '" + name + "'");
+  if (!file.empty()) {
+    auto buffer = MemoryBuffer::getFile(file);
+    if (!buffer)
+      return bad("cannot open machine file '" + file + "': " + buffer.getError().message());
+    return parseMachine((*buffer)->getBuffer(), "'" + file.str() + "'", ranks);
+  }
+  for (const BuiltinMachine &known : builtin)
+    if (machine == known.name)
+      return parseMachine(known.text, machine, ranks);
+  return bad("unknown machine '" + machine + "' in target '" + name + "'; known: " + join(builtinMachines(), ", ") +
+             " (or give a machine file)");
+}

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Pipelines.h - phases with their gates --------------------*- C++ -*-===//
+
+#ifndef PKB_PASSES_PIPELINES_PIPELINES_H
+#define PKB_PASSES_PIPELINES_PIPELINES_H
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace pkb {
+
+/// Options of `pkb-pipeline`.
+struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
+  Option<std::string> target{*this, "target", llvm::cl::desc("target machine and number of ranks, such as h200x4"), llvm::cl::init("")};
+  Option<std::string> targetFile{*this, "target-file", llvm::cl::desc("machine file that replaces the built-in ones"),
+                                 llvm::cl::init("")};
+  Option<std::string> mechanism{*this, "mechanism", llvm::cl::desc("use this mechanism for every collective"), llvm::cl::init("")};
+  Option<int64_t> arenaBytes{*this, "arena-bytes", llvm::cl::desc("bytes of the symmetric region of one rank"),
+                             llvm::cl::init(256ll << 20)};
+};
+
+/// Level L1 to L3, with the gate of each level. The result can be emitted.
+void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+
+/// Registers `pkb-pipeline`.
+void registerPkbPipelines();
+
+} // namespace pkb
+
+#endif // PKB_PASSES_PIPELINES_PIPELINES_H

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Schedules.h - legal schedules and their predicted times --*- C++ -*-===//
+//
+// Private to the Select family. The model is T = launch + flag hops + ordering + bytes over the bottleneck
+// (docs/Rationale/CostModel.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_PASSES_SELECT_SCHEDULES_H
+#define PKB_PASSES_SELECT_SCHEDULES_H
+
+#include "dialects/Xfer/IR/Xfer.h"
+#include "pkb/Target/Machine.h"
+
+namespace pkb {
+
+/// What a collective asks of the link.
+struct Exchange {
+  int64_t ranks = 1;
+  int64_t messageBytes = 0; // from one rank to one other
+  int64_t localBytes = 0;   // read and written in device memory besides what arrives, per rank
+  int64_t arenaBytes = 0;
+};
+
+/// One mechanism for one exchange: a schedule and its predicted time, or why it is not legal.
+struct Choice {
+  xfer::Mechanism mechanism;
+  xfer::ScheduleAttr schedule; // null if not legal
+  double predictedUs = 0;
+  std::string reason;
+};
+
+/// Every mechanism that kernels can carry out.
+llvm::SmallVector<Choice> enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine);
+
+} // namespace pkb
+
+#endif // PKB_PASSES_SELECT_SCHEDULES_H

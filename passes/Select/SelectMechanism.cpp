@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- SelectMechanism.cpp - choose how each collective's bytes move ----===//
+
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/Cuda/IR/Cuda.h"
+#include "passes/Select/Passes.h"
+#include "passes/Select/Schedules.h"
+
+#include "mlir/IR/Remarks.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace pkb {
+#define GEN_PASS_DEF_SELECTMECHANISMPASS
+#include "passes/Select/Passes.h.inc"
+} // namespace pkb
+
+using namespace mlir;
+using namespace pkb;
+
+/// What `op` sends and touches.
+static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes) {
+  Exchange exchange;
+  exchange.ranks = op.getGroup().getSize();
+  exchange.arenaBytes = arenaBytes;
+  auto bytes = [](Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return type.getNumElements() * xfer::elementBytes(type.getElementType());
+  };
+  for (Value input : op.getCollectiveInputs())
+    exchange.localBytes += bytes(input);
+  for (Value result : op.getCollectiveResults())
+    exchange.localBytes += bytes(result);
+  if (!op.getCollectiveInputs().empty())
+    exchange.messageBytes = bytes(op.getCollectiveInputs().front()) / op.getPartCount();
+  return exchange;
+}
+
+namespace {
+
+struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismPass> {
+  using SelectMechanismPassBase::SelectMechanismPassBase;
+
+  void runOnOperation() override;
+
+private:
+  LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+};
+
+} // namespace
+
+LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const Machine &machine,
+                                          std::optional<xfer::Mechanism> wanted) {
+  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || op.getCollectiveInputs().empty())
+    return success();
+  Exchange exchange = exchangeOf(op, arenaBytes);
+  SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);
+  const Choice *best = nullptr;
+  std::string table;
+  for (const Choice &choice : choices) {
+    table += llvm::formatv("{0}{1} {2}", table.empty() ? "" : ", ", xfer::stringifyMechanism(choice.mechanism),
+                           choice.schedule ? llvm::formatv("{0:F1} us", choice.predictedUs).str()
+                                           : "not legal: " + choice.reason);
+    if (!choice.schedule || (wanted && choice.mechanism != *wanted))
+      continue;
+    if (!best || choice.predictedUs < best->predictedUs)
+      best = &choice;
+  }
+  if (!best)
+    return op.emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
+                            << " for messages of " << exchange.messageBytes << " bytes: " << table;
+  op->setAttr(xfer::kScheduleAttrName, best->schedule);
+  std::string text = llvm::formatv(
+      "{0} of {1} bytes per peer among {2} ranks: {3} by {4}, predicted {5}", op->getName().stripDialect(), exchange.messageBytes,
+      exchange.ranks, wanted ? "asked for" : "fastest", xfer::stringifyMechanism(best->mechanism), table);
+  remark::passed(op.getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << text;
+  return success();
+}
+
+void SelectMechanismPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  comm::MeshAttr mesh = comm::getMesh(module);
+  if (!mesh) {
+    module.emitError() << "module must have a mesh (attribute " << comm::kMeshAttrName << ")";
+    return signalPassFailure();
+  }
+  std::string name = target.empty() ? "h200x" + std::to_string(mesh.getSize()) : target.getValue();
+  llvm::Expected<Machine> machine = loadMachine(name, targetFile);
+  if (!machine) {
+    module.emitError() << llvm::toString(machine.takeError());
+    return signalPassFailure();
+  }
+  if (machine->ranks != mesh.getSize()) {
+    module.emitError() << "target " << name << " must have as many ranks as the program (" << mesh.getSize()
+                       << "), got: " << machine->ranks;
+    return signalPassFailure();
+  }
+  std::optional<xfer::Mechanism> wanted;
+  if (!mechanism.empty()) {
+    wanted = xfer::symbolizeMechanism(mechanism);
+    if (!wanted || (*wanted != xfer::Mechanism::LdSt && *wanted != xfer::Mechanism::LL)) {
+      module.emitError() << "mechanism must be one of ldst, ll, got: '" << mechanism << "'";
+      return signalPassFailure();
+    }
+  }
+  if (machine->measuredRanks != machine->ranks)
+    remark::analysis(module.getLoc(), remark::RemarkOpts::name("scaled-rates").category("select"))
+        << llvm::formatv("no rates measured for {0}: those of {1} ranks are used", name, machine->measuredRanks).str();
+
+  module->setAttr(cuda::kTargetAttrName, StringAttr::get(&getContext(), name));
+  module->setAttr(comm::kMeshAttrName,
+                  comm::MeshAttr::get(&getContext(), mesh.getSize(),
+                                      machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown, machine->multicast,
+                                      machine->copyEngines));
+  WalkResult result = module.walk([&](comm::CollectiveOpInterface op) {
+    return failed(choose(op, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (result.wasInterrupted())
+    signalPassFailure();
+}
