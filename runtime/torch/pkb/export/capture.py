@@ -114,7 +114,7 @@ class RankCapture:
 
     def _record(self, arguments):
         """Run the function once under the recorder."""
-        recorder = Recorder(self.rank.world_size, self.rank.rank)
+        recorder = Recorder(self.rank.world_size, self.rank.rank, self.rank.host)
         snapshot = Snapshot(arguments)
         recorder.begin(arguments)
         with self.rank.running(recorder):

@@ -9,10 +9,12 @@ W GPUs. Reads of values on the host that never reach the dispatcher are caught h
 import contextlib
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.overrides import TorchFunctionMode
 
 from . import sites
 from .errors import ExportError
+from .tree import tensors
 
 _CPU = torch.device("cpu")
 _IS_CUDA = torch.Tensor.is_cuda.__get__
@@ -24,16 +26,58 @@ _HOST_READS = {
     torch.Tensor.__array__: "__array__",
     torch.Tensor.__dlpack__: "__dlpack__",
 }
+_PRINTING = {torch.Tensor.__repr__, torch.Tensor.__format__, torch.Tensor.__reduce_ex__}
+_MOVES = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu}
 
 
 def is_cuda_device(value):
-    """Does a device argument (torch.device, string, or index after `cuda()`) name a CUDA device?"""
+    """Does a device argument (torch.device or string) name a CUDA device?"""
     if isinstance(value, torch.device):
         return value.type == "cuda"
     return isinstance(value, str) and (value == "cuda" or value.startswith("cuda:"))
 
 
+def _is_cpu_device(value):
+    return (isinstance(value, torch.device) and value.type == "cpu") or (isinstance(value, str) and value == "cpu")
+
+
+class HostMemory:
+    """Which storages the program believes to be in host memory; all others pass for CUDA memory."""
+
+    def __init__(self):
+        self._weak = {}
+
+    def __contains__(self, tensor):
+        if tensor.layout != torch.strided:
+            return False
+        ref = self._weak.get(tensor.untyped_storage()._cdata)
+        return ref is not None and not ref.expired()
+
+    def add(self, tensor):
+        if tensor.layout == torch.strided:
+            ref = StorageWeakRef(tensor.untyped_storage())
+            self._weak[ref.cdata] = ref
+
+    def before(self, func, operands, kind):
+        """A constant that `torch.tensor` is about to hand out lies where that call puts it."""
+        if kind == "cpu" and func is torch.ops.aten.lift_fresh.default:
+            self.add(operands[0])
+
+    def place(self, operands, named, kind, made):
+        """New storages are in host memory if the call names it (or has no operands), or if all its operands are."""
+        if not made:
+            return
+        in_host = kind == "cpu" if named or not operands else all(t in self for t in operands)
+        if in_host:
+            known = {t.untyped_storage()._cdata for t in operands if t.layout == torch.strided}
+            for t in made:
+                if t.layout == torch.strided and t.untyped_storage()._cdata not in known:
+                    self.add(t)
+
+
 class CudaIllusion(TorchFunctionMode):
+    """`kind` is "cuda" or "cpu": where the call that runs now puts what it makes."""
+
     def __init__(self, rank):
         super().__init__()
         self.rank = rank
@@ -41,38 +85,84 @@ class CudaIllusion(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        if func == _IS_CUDA:
-            return True
-        if func == _IS_CPU:
-            return False
-        if func == _DEVICE:
-            return self.cuda
-        if func is torch.Tensor.get_device:
-            return self.cuda.index
+        answer = self._fact(func, args)
+        if answer is not None:
+            return answer[0]
         if func in _HOST_READS:
             self._host_read(args[0], _HOST_READS[func])
-        if func is torch.Tensor.cuda:
-            return args[0]
-        if func is torch.Tensor.record_stream or func is torch.Tensor.pin_memory:
-            return args[0] if func is torch.Tensor.pin_memory else None
-        if func is torch.Tensor.is_pinned:
-            return False
         if func is torch.Tensor.__deepcopy__ and self.rank.recorder is not None:
             return func(args[0].detach().clone(), *args[1:])
-        if func is torch.Tensor.__repr__ or func is torch.Tensor.__format__ or func is torch.Tensor.__reduce_ex__:
+        if func in _PRINTING:
             with torch.utils._python_dispatch._disable_current_modes():
                 return func(*args, **kwargs)
-        if func is torch.Tensor.to and len(args) > 1 and type(args[1]) is int:
-            args = (args[0], _CPU, *args[2:])  # a bare index names a CUDA device
-        if type(kwargs.get("device")) is int:
-            kwargs["device"] = _CPU
-        if kwargs.get("pin_memory"):
-            kwargs["pin_memory"] = False
-        if "device" in kwargs and is_cuda_device(kwargs["device"]):
-            kwargs["device"] = _CPU
-        if any(is_cuda_device(a) for a in args) and func is not torch.device:
+        args, kwargs, named = self._without_cuda(func, args, kwargs)
+        before = self.rank.kind
+        self.rank.kind = named or self._kind_of_operands(args, kwargs)
+        try:
+            result = args[0] if func is torch.Tensor.cuda else func(*args, **kwargs)
+            if func in _MOVES and named and isinstance(result, torch.Tensor):
+                result = self._moved(args[0], result, named)
+            return result
+        finally:
+            self.rank.kind = before
+
+    def _fact(self, func, args):
+        """What is answered without running anything, as a 1-tuple."""
+        if func == _IS_CUDA:
+            return (args[0] not in self.rank.host,)
+        if func == _IS_CPU:
+            return (args[0] in self.rank.host,)
+        if func == _DEVICE:
+            return (_CPU if args[0] in self.rank.host else self.cuda,)
+        if func is torch.Tensor.get_device:
+            return (-1 if args[0] in self.rank.host else self.cuda.index,)
+        if func is torch.Tensor.pin_memory:
+            return (args[0],)
+        if func is torch.Tensor.record_stream:
+            return (None,)
+        if func is torch.Tensor.is_pinned:
+            return (False,)
+        return None
+
+    def _without_cuda(self, func, args, kwargs):
+        """Arguments with the CPU in place of CUDA devices, and the kind of device they named (or None)."""
+        named = None
+        kwargs.pop("pin_memory", None)
+        if func is torch.Tensor.cuda:
+            return (args[0],), {}, "cuda"
+        if func is torch.Tensor.cpu:
+            return args, kwargs, "cpu"
+        if func is torch.Tensor.to and len(args) > 1:
+            if type(args[1]) is int:  # a bare index names a CUDA device
+                args, named = (args[0], _CPU, *args[2:]), "cuda"
+            elif isinstance(args[1], torch.Tensor):
+                named = "cpu" if args[1] in self.rank.host else "cuda"
+        device = kwargs.get("device")
+        if device is not None:
+            named = "cpu" if _is_cpu_device(device) else "cuda" if type(device) is int or is_cuda_device(device) else None
+            if named:
+                kwargs["device"] = _CPU
+        if func is not torch.device:
+            for a in args:
+                if is_cuda_device(a):
+                    named = "cuda"
+                elif isinstance(a, torch.device) or (func is torch.Tensor.to and _is_cpu_device(a)):
+                    named = named or ("cpu" if _is_cpu_device(a) else None)
             args = tuple(_CPU if is_cuda_device(a) else a for a in args)
-        return func(*args, **kwargs)
+        return args, kwargs, named
+
+    def _kind_of_operands(self, args, kwargs):
+        found = [t for t in tensors([args, kwargs])]
+        if not found:
+            return "cpu"  # torch's default device
+        return "cpu" if all(t in self.rank.host for t in found) else "cuda"
+
+    def _moved(self, source, result, named):
+        """A copy between host and device memory is a copy here too, though both are CPU memory."""
+        here = "cpu" if source in self.rank.host else "cuda"
+        if named != here and result.untyped_storage()._cdata == source.untyped_storage()._cdata:
+            result = torch.ops.aten._to_copy.default(result, device=_CPU)
+        return result
 
     def _host_read(self, tensor, name):
         recorder = self.rank.recorder

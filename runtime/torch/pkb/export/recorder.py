@@ -19,12 +19,16 @@ from .errors import ExportError
 DATA = 1  # the arguments or the peers
 RANDOM = 2  # a random number generator
 
+# Operators that give another handle of the same tensor; without effect if the record sees the same tensor id.
+_NOTHING = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh.default}
+
 
 class Recorder:
     """Takes down what a rank does. `groups` maps a tuple of global ranks to a group id and may grow."""
 
-    def __init__(self, world_size, rank):
-        self.world_size, self.rank = world_size, rank
+    def __init__(self, world_size, rank, host):
+        self.world_size, self.rank, self.host = world_size, rank, host
+        self._kind = "cuda"
         self.storages, self.tensors, self.events, self.sites = [], [], [], []
         self.literals = []
         self.blobs = {}  # sha256 -> bytes
@@ -48,6 +52,8 @@ class Recorder:
         storage = tensor.untyped_storage()
         sid = len(self.storages)
         self.storages.append({"id": sid, "bytes": storage.nbytes(), "origin": origin})
+        if tensor in self.host:
+            self.storages[-1]["device"] = "cpu"
         self._weak.append(StorageWeakRef(storage))
         self._storage_ids[storage._cdata] = sid
         self._depends.append(depends)
@@ -170,14 +176,16 @@ class Recorder:
 
     # Events
 
-    def op(self, func, args, kwargs):
-        """Record and run one ATen call; returns its result."""
+    def op(self, func, args, kwargs, kind="cuda"):
+        """Record and run one ATen call; returns its result. kind: the device ("cuda", "cpu") that a device argument means."""
+        self._kind = kind
         tags = func.tags
         schema = func._schema
         operands = tree.tensors([args, kwargs])
         depends = 0
         for t in operands:
             depends |= self.depends(t)
+        self.host.before(func, operands, kind)
         self._refuse_host_read(func, args, depends, tags)
         # Operands first: the call may write to them.
         encoded = [self._value(a, s.type) for a, s in zip(args, schema.arguments)]
@@ -186,6 +194,7 @@ class Recorder:
         mutated = self._mutated(schema, args, kwargs)
         fresh_literal = func is torch.ops.aten.lift_fresh.default
         result = func(*args, **kwargs)
+        self.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
         rng = torch.Tag.nondeterministic_seeded in tags
         bits = depends | (RANDOM if rng else 0)
         values = result if isinstance(result, (tuple, list)) else (result,)
@@ -199,6 +208,8 @@ class Recorder:
             self._depends[self.storage_of(t)] |= bits
         if fresh_literal:
             self._fresh_literals.add(self.storage_of(operands[0]))
+        if func in _NOTHING and encoded[:1] == results:
+            return result
         self.events.append({
             "kind": "op", "op": f"{func.namespace}::{func._opname}",
             "overload": "" if func._overloadname == "default" else func._overloadname,
@@ -330,7 +341,7 @@ class Recorder:
         if isinstance(v, torch.dtype):
             return {"dtype": dtype_name(v)}
         if isinstance(v, torch.device):
-            return {"device": self.device_name(v)}
+            return {"device": self._kind if v.type == "cpu" else v.type}
         if isinstance(v, torch.layout):
             return {"layout": str(v).replace("torch.", "")}
         if isinstance(v, torch.memory_format):
@@ -352,10 +363,6 @@ class Recorder:
         if all(isinstance(x, int) for x in v):
             return {"is": [int(x) for x in v]}
         return {"list": [self._value(x, None) for x in v]}
-
-    def device_name(self, device):
-        """The device as the program meant it. On CPU tensors that stand for CUDA ones this is "cuda"."""
-        return "cuda" if device.type == "cpu" else device.type
 
     def to_json(self, capture):
         """The content of rank<k>.json; `sites` still hold absolute paths."""

@@ -40,7 +40,7 @@ class ReferenceRank:
         ids = _storage_numbers(tensors)
         ins = [self._save(f"{folder}/in{i}.bin", x, ids) for i, x in enumerate(tensors)]
         record, groups, blobs = self._known_record(tensors), self.bundle.groups, None
-        recorder = None if record else Recorder(self.rank.world_size, self.rank.rank)
+        recorder = None if record else Recorder(self.rank.world_size, self.rank.rank, self.rank.host)
         if recorder:
             recorder.begin(arguments)
         with self.rank.running(recorder):

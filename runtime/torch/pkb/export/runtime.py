@@ -13,9 +13,9 @@ import torch
 import torch.distributed as dist
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
-from . import c10d, collectives, sites
+from . import c10d, collectives, sites, tree
 from .errors import ExportError
-from .illusion import CudaIllusion, install_cuda_stubs
+from .illusion import CudaIllusion, HostMemory, install_cuda_stubs
 from .objects import install_object_collectives
 
 
@@ -51,8 +51,12 @@ class _Mode(TorchDispatchMode):
                 )
             recorder = self.rank.recorder
             if recorder is None or func.namespace == "prim":
-                return func(*args, **kwargs)
-            return recorder.op(func, args, kwargs)
+                operands = tree.tensors([args, kwargs])
+                self.rank.host.before(func, operands, self.rank.kind)
+                result = func(*args, **kwargs)
+                self.rank.host.place(operands, "device" in kwargs, self.rank.kind, tree.tensors([result]))
+                return result
+            return recorder.op(func, args, kwargs, self.rank.kind)
 
 
 def warm_up():
@@ -78,9 +82,9 @@ class Rank:
         self.exchange = exchange
         self.rank, self.world_size = exchange.rank, exchange.world_size
         self.recorder = None
-        self.log = None  # list that takes (name, group, reduce, site) of every collective, if set
+        self.kind = "cuda"  # where the call that runs now puts what it makes
+        self.host = HostMemory()
         self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
-        self._next_index = {}
         torch.set_num_threads(1)
         self._init_process_group()
         self._patch_wait()
@@ -167,8 +171,6 @@ class Rank:
             work = c10d.work_of(script_work)
         outputs = []
         for step in plan.steps:
-            if self.log is not None:
-                self.log.append((step.call.name, step.call.group, step.call.reduce, step.call.site))
             outputs.append(self._carry_out(step, plan, work))
         return plan.finish(outputs, script_work if work is not None else None)
 

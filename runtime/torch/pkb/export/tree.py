@@ -30,73 +30,74 @@ def encode(value, tensor_id, group_id, where):
     tensor_id(tensor) -> int and group_id(ProcessGroup) -> int give ids; `where` names the value in error messages.
     Raises ExportError for a value that a record cannot hold.
     """
+    if value is None:
+        return {"kind": "none"}
+    if type(value) in (int, bool, str):
+        return {"kind": type(value).__name__, "value": value}
+    if isinstance(value, float):
+        return {"kind": "float", "value": encode_float(value)}
+    return _encode_other(value, tensor_id, group_id, where)
+
+
+def _encode_other(v, tensor_id, group_id, where):
     import torch
     import torch.distributed as dist
 
-    def go(v, where):
-        if v is None:
-            return {"kind": "none"}
-        if isinstance(v, torch.Tensor):
-            return {"kind": "tensor", "id": tensor_id(v)}
-        if isinstance(v, bool):
-            return {"kind": "bool", "value": v}
-        if isinstance(v, int):
-            return {"kind": "int", "value": int(v)}
-        if isinstance(v, float):
-            return {"kind": "float", "value": encode_float(v)}
-        if isinstance(v, str):
-            return {"kind": "str", "value": v}
-        if isinstance(v, torch.Size):
-            return {"kind": "size", "value": list(v)}
-        if isinstance(v, torch.dtype):
-            return {"kind": "dtype", "value": str(v).replace("torch.", "")}
-        if isinstance(v, torch.device):
-            return {"kind": "device", "value": v.type}
-        if isinstance(v, dist.ProcessGroup):
-            return {"kind": "group", "id": group_id(v)}
-        if isinstance(v, torch.nn.Module):
-            named = module_tensors(v)
-            return {
-                "kind": "module",
-                "class": f"{type(v).__module__}.{type(v).__qualname__}",
-                "keys": [n for n, _ in named],
-                "items": [go(t, f"{where}.{n}") for n, t in named],
-            }
-        if isinstance(v, (tuple, list)):
-            kind = "tuple" if isinstance(v, tuple) else "list"
-            return {"kind": kind, "items": [go(x, f"{where}[{i}]") for i, x in enumerate(v)]}
-        if isinstance(v, dict):
-            if not all(isinstance(k, str) for k in v):
-                raise ExportError(f"{where} is a dict with keys that are not strings; use string keys")
-            return {"kind": "dict", "keys": list(v), "items": [go(x, f"{where}[{k!r}]") for k, x in v.items()]}
-        raise ExportError(
-            f"{where} is a {type(v).__module__}.{type(v).__qualname__}, which a record cannot hold; "
-            "pass tensors, numbers, strings, lists, tuples, dicts, modules or process groups"
-        )
-
-    return go(value, where)
+    if isinstance(v, torch.Tensor):
+        return {"kind": "tensor", "id": tensor_id(v)}
+    if isinstance(v, torch.Size):
+        return {"kind": "size", "value": list(v)}
+    if isinstance(v, torch.dtype):
+        return {"kind": "dtype", "value": str(v).replace("torch.", "")}
+    if isinstance(v, torch.device):
+        return {"kind": "device", "value": v.type}
+    if isinstance(v, dist.ProcessGroup):
+        return {"kind": "group", "id": group_id(v)}
+    if isinstance(v, torch.nn.Module):
+        named = module_tensors(v)
+        return {
+            "kind": "module",
+            "class": f"{type(v).__module__}.{type(v).__qualname__}",
+            "keys": [n for n, _ in named],
+            "items": [encode(t, tensor_id, group_id, f"{where}.{n}") for n, t in named],
+        }
+    if isinstance(v, (tuple, list)):
+        kind = "tuple" if isinstance(v, tuple) else "list"
+        return {"kind": kind, "items": [encode(x, tensor_id, group_id, f"{where}[{i}]") for i, x in enumerate(v)]}
+    if isinstance(v, dict):
+        if not all(isinstance(k, str) for k in v):
+            raise ExportError(f"{where} is a dict with keys that are not strings; use string keys")
+        items = [encode(x, tensor_id, group_id, f"{where}[{k!r}]") for k, x in v.items()]
+        return {"kind": "dict", "keys": list(v), "items": items}
+    if isinstance(v, int):
+        return {"kind": "int", "value": int(v)}
+    raise ExportError(
+        f"{where} is a {type(v).__module__}.{type(v).__qualname__}, which a record cannot hold; "
+        "pass tensors, numbers, strings, lists, tuples, dicts, modules or process groups"
+    )
 
 
 def tensors(value):
     """The tensors of a Python value in tree order (an object met twice is listed twice)."""
+    out = []
+    _collect(value, out)
+    return out
+
+
+def _collect(v, out):
+    # Not a closure: one that calls itself is a reference cycle and would keep tensors alive until the next collection.
     import torch
 
-    out = []
-
-    def go(v):
-        if isinstance(v, torch.Tensor):
-            out.append(v)
-        elif isinstance(v, torch.nn.Module):
-            out.extend(t for _, t in module_tensors(v))
-        elif isinstance(v, (tuple, list)) and not isinstance(v, torch.Size):
-            for x in v:
-                go(x)
-        elif isinstance(v, dict):
-            for x in v.values():
-                go(x)
-
-    go(value)
-    return out
+    if isinstance(v, torch.Tensor):
+        out.append(v)
+    elif isinstance(v, (tuple, list)):
+        for x in v:
+            _collect(x, out)
+    elif isinstance(v, dict):
+        for x in v.values():
+            _collect(x, out)
+    elif isinstance(v, torch.nn.Module):
+        out.extend(t for _, t in module_tensors(v))
 
 
 def tensor_ids(node):
@@ -122,24 +123,23 @@ def scalars(node, where):
 
 def containers(value):
     """Every mutable container of a value with its elements, to find out later whether the function changed it."""
-    found, seen = [], set()
-
-    def go(v, where):
-        if isinstance(v, (list, dict)):
-            if id(v) in seen:
-                return
-            seen.add(id(v))
-            pairs = list(v.items()) if isinstance(v, dict) else list(enumerate(v))
-            found.append((v, pairs, where))
-        elif isinstance(v, tuple):
-            pairs = list(enumerate(v))
-        else:
-            return
-        for name, x in pairs:
-            go(x, f"{where}[{name!r}]")
-
-    go(value, "argument")
+    found = []
+    _containers(value, "argument", found)
     return found
+
+
+def _containers(v, where, found):
+    if isinstance(v, (list, dict)):
+        if any(v is other for other, _, _ in found):
+            return
+        pairs = list(v.items()) if isinstance(v, dict) else list(enumerate(v))
+        found.append((v, pairs, where))
+    elif isinstance(v, tuple):
+        pairs = list(enumerate(v))
+    else:
+        return
+    for name, x in pairs:
+        _containers(x, f"{where}[{name!r}]", found)
 
 
 def changed_container(found):
