@@ -13,6 +13,7 @@ LAYERS = [
     ("Support", 0, r"(lib|include/pkb|pkb)/Support/"),
     ("dialects", 1, r"dialects/"),
     ("Analysis", 2, r"(lib|include/pkb|pkb)/Analysis/"),
+    ("machine facts", 2, r"(lib|include/pkb|pkb)/Target/Machine"), # read by passes that choose
     ("passes", 3, r"passes/"),
     ("Frontend, Reference, Target", 4, r"(lib|include/pkb|pkb)/(Frontend|Reference|Target)/"),
     ("InitAll", 5, r"(lib|include/pkb|pkb)/(InitAll|Plugin)\b"),
