@@ -21,10 +21,9 @@ namespace {
 struct CurrentDevice {
   uint64_t generation = 0;
   int device = -1;
+  Knowledge known; // proof mode: what this host thread has waited for
 };
 thread_local std::array<CurrentDevice, PKB_EMU_MAX_INSTANCES> currentDevices;
-
-struct Graphs; // opaque handles: addresses of our own objects
 
 pkb_cu_context contextOf(int device) { return reinterpret_cast<pkb_cu_context>(uintptr_t(0xC0DE0000) + uintptr_t(device)); }
 int deviceOf(pkb_cu_context context) { return int(reinterpret_cast<uintptr_t>(context) - uintptr_t(0xC0DE0000)); }
@@ -32,11 +31,19 @@ int deviceOf(pkb_cu_context context) { return int(reinterpret_cast<uintptr_t>(co
 template <int Slot>
 struct Table {
   static Emulator &emu() { return *slots[Slot]; }
-  static CurrentDevice &current() { return currentDevices[Slot]; }
+  static CurrentDevice &current() {
+    CurrentDevice &now = currentDevices[Slot];
+    if (now.generation != emu().generation)
+      now = CurrentDevice{emu().generation, -1, {}};
+    return now;
+  }
   // The device of this thread's context or -1.
-  static int device() {
-    CurrentDevice &now = current();
-    return now.generation == emu().generation ? now.device : -1;
+  static int device() { return current().device; }
+  // The host has seen that an operation has ended; what it enqueues from now on comes after.
+  static int saw(const OpRef &op) {
+    if (emu().watching())
+      current().known.join(op->clock);
+    return op->result;
   }
   static int check(int &device) {
     device = Table::device();
@@ -111,7 +118,7 @@ struct Table {
     const int device = context ? deviceOf(context) : -1;
     if (context && !valid(device))
       return kInvalidContext;
-    current() = CurrentDevice{emu().generation, device};
+    current().device = device;
     return kOk;
   }
   static int ctxGet(pkb_cu_context *context) {
@@ -159,6 +166,8 @@ struct Table {
       return error;
     std::lock_guard<std::mutex> guard(emu().mutex);
     Stream *at = emu().findStream(stream, device);
+    if (emu().watching())
+      op->enqueued = current().known;
     return at ? emu().enqueue(at, std::move(op)) : kInvalidHandle;
   }
   static OpRef make(OpKind kind) {
@@ -289,7 +298,8 @@ struct Table {
       return at->capture->broken = true, kCaptureUnsupported;
     if (emu().devices[at->device].dead)
       return kUnavailable;
-    int result = at->last ? emu().waitFor(lock, at->last) : kOk;
+    OpRef last = at->last;
+    int result = last ? (emu().waitFor(lock, last), saw(last)) : kOk;
     return emu().failed ? kLaunchFailed : result;
   }
   static int streamQuery(pkb_cu_stream stream) {
@@ -300,7 +310,7 @@ struct Table {
     Stream *at = emu().findStream(stream, device);
     if (!at)
       return kInvalidHandle;
-    return !at->last ? kOk : at->last->done ? at->last->result : kNotReady;
+    return !at->last ? kOk : at->last->done ? saw(at->last) : kNotReady;
   }
   static int streamWaitEvent(pkb_cu_stream stream, pkb_cu_event event) {
     int device;
@@ -366,7 +376,7 @@ struct Table {
       return kInvalidHandle;
     if (of->capture)
       return kCaptureUnsupported;
-    return !of->record ? kOk : of->record->done ? of->record->result : kNotReady;
+    return !of->record ? kOk : of->record->done ? saw(of->record) : kNotReady;
   }
   static int eventSynchronize(pkb_cu_event event) {
     std::unique_lock<std::mutex> lock(emu().mutex);
@@ -376,7 +386,7 @@ struct Table {
     if (of->capture)
       return kCaptureUnsupported;
     OpRef record = of->record;
-    return record ? emu().waitFor(lock, record) : kOk;
+    return record ? (emu().waitFor(lock, record), saw(record)) : kOk;
   }
   static int eventElapsed(float *ms, pkb_cu_event from, pkb_cu_event to) {
     std::lock_guard<std::mutex> guard(emu().mutex);

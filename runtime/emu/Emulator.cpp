@@ -14,6 +14,8 @@ void unregisterEmulator(pkb_emu *emulator);
 
 Emulator::Emulator(const pkb_emu_options &given, int slot) : options(given), slot(slot), random{given.seed} {
   fillDriver(*this);
+  if (options.mode != PKB_EMU_AUTO)
+    decideMode();
   devices.resize(size_t(options.devices));
   for (int d = 0; d < options.devices; ++d) {
     devices[d].ordinal = d;

@@ -113,7 +113,10 @@ struct Kernel {
   int64_t grid = 0, started = 0, finished = 0;
   unsigned threads = 0;
   std::vector<uint64_t> param; // 8-byte aligned copy
-  std::set<Block *> blocks;
+  std::vector<Block *> ordered; // its live blocks
+  StreamModel *stream = nullptr;
+  uint64_t streamId = 0;
+  LaunchRef launch;
 };
 
 enum class OpKind { kernel, copy, set, host, record, wait, graph };
@@ -141,7 +144,8 @@ struct Op {
   // graph: the hidden streams that run it
   std::shared_ptr<Graph> graph;
   std::vector<std::unique_ptr<Stream>> hidden;
-  VectorClock clock; // of the stream when this finished (proof mode)
+  Knowledge enqueued; // what the host thread knew (proof mode)
+  Knowledge clock;    // what the stream knew when this had ended
 };
 
 // A captured sequence: per captured stream the operations in order; `deps` of an operation name operations of the same graph.
@@ -174,7 +178,8 @@ struct Stream {
   std::deque<OpRef> queue;
   OpRef last; // the last operation enqueued
   std::shared_ptr<Capture> capture;
-  StreamModel model;
+  StreamModel own;
+  StreamModel *model = &own; // a lane of a graph has its parent's
   std::thread worker; // host functions of this stream run here, one at a time
   std::shared_ptr<HostBox> box;
 };
@@ -215,7 +220,7 @@ public:
   std::map<Graph *, std::shared_ptr<Graph>> graphs;
   std::map<Graph *, std::shared_ptr<Graph>> execs;
   MemoryTable memory;
-  Model model;
+  Model model{*this};
   Random random;
   pkb_emu_counts counts{};
   std::mutex findingMutex; // guards the two below
@@ -250,6 +255,9 @@ public:
   void runFiber(Fiber *fiber);
   void endFiber(Fiber *fiber);
   void wakeAddress(const void *address);
+  void wakeLine(uintptr_t line);
+  bool watching() const { return modeDecided ? proof : options.mode != PKB_EMU_VALUE; }
+  Fiber *choose();
   void leaveAborted();
   void suspend(FiberState state);
   void abandon(Device &device);
@@ -261,6 +269,8 @@ public:
   std::vector<Fiber *> ready;
   std::unordered_multimap<uintptr_t, Fiber *> waiters; // by canonical line
   Fiber *current = nullptr;
+  int slowDevice = -1; // chosen last by the scheduler's whim, for a while
+  uint32_t whimFor = 0;
   boost::context::detail::fcontext_t schedulerContext = nullptr;
   std::vector<void *> stacks; // free ones
 };

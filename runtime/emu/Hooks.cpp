@@ -13,6 +13,15 @@ namespace {
 
 const pkb_emu_thread *self() { return &currentEmulator->current->view; }
 
+// A memory access of proof mode: the scheduler may come in after it, and a pending store of somebody may move on.
+void breathe(Emulator &emulator, bool ordering) {
+  emulator.model.drainMaybe();
+  static constexpr uint32_t kOneIn[3] = {6, 24, 120};
+  const uint32_t oneIn = ordering ? 2 : kOneIn[emulator.options.seed / 4 % 3];
+  if (emulator.random.below(oneIn) == 0)
+    emulator.suspend(FiberState::ready);
+}
+
 // In value mode an ordering operation is a point where another fiber may come in.
 void maybeYield(Emulator &emulator) {
   if (emulator.random.below(4) == 0)
@@ -20,42 +29,67 @@ void maybeYield(Emulator &emulator) {
 }
 
 void load(int op, int site, void *to, const void *from, uint32_t bytes) {
-  (void)op;
-  (void)site;
-  memcpy(to, from, bytes);
+  Emulator &emulator = *currentEmulator;
+  if (!emulator.proof) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  emulator.model.load(*emulator.current, op, site, to, from, bytes);
+  // Nothing may come between a poll and the decision to sleep on it, or the wake-up is lost.
+  if (op != op_wait && op != op_load_ll)
+    breathe(emulator, false);
 }
 
 void store(int op, int site, void *to, const void *from, uint32_t bytes) {
-  (void)site;
   Emulator &emulator = *currentEmulator;
-  memcpy(to, from, bytes);
+  if (emulator.proof)
+    emulator.model.store(*emulator.current, op, site, to, from, bytes);
+  else
+    memcpy(to, from, bytes);
   if (op == op_signal)
     ++emulator.counts.signals;
   else if (op == op_store_ll)
     ++emulator.counts.ll_lines;
+  if (emulator.proof) {
+    breathe(emulator, kOps[op].semantics != Semantics::weak);
+    return;
+  }
   emulator.wakeAddress(to);
   if (op == op_signal)
     maybeYield(emulator);
 }
 
-uint32_t addU32(int, int, void *cell, uint32_t value) {
+uint32_t addU32(int op, int site, void *cell, uint32_t value) {
+  Emulator &emulator = *currentEmulator;
   uint32_t old;
+  if (emulator.proof) {
+    old = emulator.model.add(*emulator.current, op, site, cell, value);
+    breathe(emulator, true);
+    return old;
+  }
   memcpy(&old, cell, 4);
   const uint32_t sum = old + value;
   memcpy(cell, &sum, 4);
-  currentEmulator->wakeAddress(cell);
+  emulator.wakeAddress(cell);
   return old;
 }
 
-void barrier(int, int site) {
+void barrier(int op, int site) {
   Emulator &emulator = *currentEmulator;
   Fiber &fiber = *emulator.current;
   Block &block = *fiber.block;
-  if (block.live == 1)
-    return;
+  const bool orders = emulator.proof && emulator.model.orders(fiber, op, site);
+  if (orders)
+    emulator.model.arriveAtBarrier(fiber);
   fiber.barrierSite = site;
   if (++block.atBarrier == block.live) {
     block.atBarrier = 0;
+    if (orders) {
+      std::vector<Fiber *> all;
+      for (auto &other : block.fibers)
+        all.push_back(other.get());
+      emulator.model.passBarrier(all);
+    }
     for (auto &other : block.fibers)
       if (other->state == FiberState::barrier) {
         other->state = FiberState::ready;

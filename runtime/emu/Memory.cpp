@@ -42,6 +42,7 @@ int MemoryTable::alloc(int device, size_t bytes, ObjectKind kind, uintptr_t *add
   range.end = range.begin + bytes;
   range.object = std::move(object);
   ranges[range.begin] = range;
+  ++version;
   *address = range.begin;
   return kOk;
 }
@@ -55,6 +56,7 @@ int MemoryTable::release(uintptr_t address, ObjectKind kind) {
     return kInvalidValue;
   munmap(reinterpret_cast<void *>(address), roundUp(it->second.end - address, kPage));
   ranges.erase(it);
+  ++version;
   return kOk;
 }
 
@@ -125,6 +127,7 @@ int MemoryTable::map(uint64_t handle, size_t bytes, int accessFrom, uintptr_t *a
   range.accessFrom = accessFrom;
   range.mapped = true;
   ranges[range.begin] = range;
+  ++version;
   *address = range.begin;
   return kOk;
 }
@@ -136,6 +139,7 @@ int MemoryTable::unmap(uintptr_t address, size_t bytes) {
     return kInvalidValue;
   munmap(reinterpret_cast<void *>(address), roundUp(bytes, kPage));
   ranges.erase(it);
+  ++version;
   return kOk;
 }
 
@@ -176,20 +180,23 @@ bool MemoryTable::find(uintptr_t address, Range *range) {
 
 Place MemoryTable::place(const void *address) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
-  std::lock_guard<std::mutex> guard(mutex);
-  auto it = ranges.upper_bound(at);
-  if (it != ranges.begin()) {
-    --it;
-    if (at < it->second.end) {
-      Place place;
-      place.object = it->second.object.get();
-      place.offset = it->second.offset + int64_t(at - it->second.begin);
-      // User addresses have 47 bits; an object's bytes get a key space of their own above them.
-      place.key = (uintptr_t(place.object->id) << 48) | uintptr_t(place.offset);
-      return place;
-    }
+  Recent &slot = recent[(at >> 16) % recent.size()];
+  const uint64_t now = version.load(std::memory_order_acquire);
+  if (slot.version != now || at < slot.range.begin || at >= slot.range.end) {
+    Range range;
+    if (!find(at, &range))
+      return Place{nullptr, at, 0, -1};
+    slot.range = std::move(range);
+    slot.version = now;
   }
-  return Place{nullptr, at, 0};
+  const Range &range = slot.range;
+  Place place;
+  place.object = range.object.get();
+  place.offset = range.offset + int64_t(at - range.begin);
+  // User addresses have 47 bits; an object's bytes get a key space of their own above them.
+  place.key = (uintptr_t(place.object->id) << 48) | uintptr_t(place.offset);
+  place.accessFrom = range.accessFrom;
+  return place;
 }
 
 size_t MemoryTable::tensorBytes() {

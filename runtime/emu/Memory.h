@@ -5,6 +5,8 @@
 #ifndef PKB_EMU_MEMORY_H
 #define PKB_EMU_MEMORY_H
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -38,6 +40,7 @@ struct Place {
   Object *object = nullptr;
   uintptr_t key = 0; // unique over all objects: equal keys mean the same byte
   int64_t offset = 0;
+  int accessFrom = -1; // the device that the mapping belongs to, -1: any
 };
 
 class MemoryTable {
@@ -57,7 +60,7 @@ public:
 
   // The range that holds an address; false if none.
   bool find(uintptr_t address, Range *range);
-  Place place(const void *address);
+  Place place(const void *address); // scheduler thread only: it remembers the last ranges
   size_t tensorBytes();
   // "region of device 2, byte 4096" or "host memory at 0x...".
   std::string describe(const Place &place) const;
@@ -74,6 +77,13 @@ private:
   std::map<uint64_t, std::weak_ptr<Object>> byInode;
   uint64_t nextHandle = 1;
   uint32_t nextObject = 1;
+  // The last ranges that `place` found, by address; `version` moves with every change of `ranges`.
+  std::atomic<uint64_t> version{1};
+  struct Recent {
+    uint64_t version = 0;
+    Range range;
+  };
+  std::array<Recent, 64> recent;
 };
 
 } // namespace pkb_emu_impl

@@ -68,6 +68,8 @@ void Emulator::endFiber(Fiber *fiber) {
   stacks.push_back(fiber->stack);
   fiber->stack = nullptr;
   Block *block = fiber->block;
+  if (proof)
+    model.endFiber(*fiber, *block->kernel->stream);
   if (--block->live > 0) {
     if (block->atBarrier == block->live && block->atBarrier > 0) {
       fail(PKB_EMU_BARRIER, "barrier divergence: " + describe(*fiber) + " ended while the others of its block wait at a barrier");
@@ -78,14 +80,21 @@ void Emulator::endFiber(Fiber *fiber) {
   Device &device = devices[kernel->device];
   --device.resident;
   ++kernel->finished;
-  kernel->blocks.erase(block);
+  kernel->ordered.erase(std::find(kernel->ordered.begin(), kernel->ordered.end(), block));
   delete block;
+  if (proof && kernel->finished == kernel->grid)
+    model.endKernel(kernel->device, *kernel->stream);
 }
 
 void Emulator::wakeAddress(const void *address) {
+  if (!waiters.empty())
+    wakeLine(memory.place(address).key & ~uintptr_t(15));
+}
+
+void Emulator::wakeLine(uintptr_t line) {
   if (waiters.empty())
     return;
-  auto [first, last] = waiters.equal_range(memory.place(address).key & ~uintptr_t(15));
+  auto [first, last] = waiters.equal_range(line);
   for (auto it = first; it != last; ++it) {
     it->second->state = FiberState::ready;
     ready.push_back(it->second);
@@ -117,6 +126,10 @@ void Emulator::startKernel(Op &op, Stream *stream) {
   kernel.grid = op.grid;
   kernel.threads = proof ? std::min<unsigned>(op.block, unsigned(options.proof_threads)) : 1;
   kernel.param = op.param;
+  kernel.stream = stream->model;
+  kernel.streamId = stream->id;
+  if (proof)
+    kernel.launch = model.startLaunch(*stream->model, stream->device, op.function->name);
   devices[stream->device].running.push_back(&kernel);
   ++counts.launches;
 }
@@ -153,11 +166,13 @@ bool Emulator::startBlocks() {
           fiber->view.mutant_site = mutant ? options.mutant_site : -1;
           fiber->view.mutant_kind = mutant ? options.mutant_kind : PKB_MUTANT_NONE;
           fiber->context = ctx::make_fcontext(static_cast<char *>(fiber->stack) + kStackBytes, kStackBytes, fiberMain);
+          if (proof)
+            model.startFiber(*fiber, *kernel->stream, kernel->streamId, kernel->launch);
           ready.push_back(fiber.get());
           block->fibers.push_back(std::move(fiber));
         }
         block->live = int(kernel->threads);
-        kernel->blocks.insert(block.release());
+        kernel->ordered.push_back(block.release());
         ++device.resident;
         ++counts.blocks;
         any = true;
@@ -203,16 +218,17 @@ void Emulator::abandon(Device &device) {
   for (auto it = waiters.begin(); it != waiters.end();)
     it = ours(it->second) ? waiters.erase(it) : std::next(it);
   for (Kernel *kernel : device.running) {
-    for (Block *block : kernel->blocks) {
+    for (Block *block : kernel->ordered) {
       for (auto &fiber : block->fibers)
         if (fiber->stack)
           stacks.push_back(fiber->stack);
       delete block;
     }
-    kernel->blocks.clear();
+    kernel->ordered.clear();
     kernel->finished = kernel->started;
   }
   device.resident = 0;
+  device.stores.clear();
 }
 
 std::string Emulator::describe(const Fiber &fiber) const {
@@ -229,7 +245,7 @@ std::string Emulator::deadlockText() {
   };
   for (Device &device : devices)
     for (Kernel *kernel : device.running) {
-      for (Block *block : kernel->blocks)
+      for (Block *block : kernel->ordered)
         for (auto &fiber : block->fibers) {
           if (fiber->state != FiberState::waiting && fiber->state != FiberState::barrier)
             continue;
@@ -263,6 +279,24 @@ std::string Emulator::deadlockText() {
   return text;
 }
 
+// Draws who runs next. For a while at a time one device is slow, so that ranks come to be far apart.
+Fiber *Emulator::choose() {
+  if (whimFor-- == 0) {
+    whimFor = uint32_t(random.below(2000)) + 1;
+    slowDevice = random.below(2) ? int(random.below(devices.size())) : -1;
+  }
+  size_t pick = 0;
+  for (int tries = 0; tries < 8; ++tries) {
+    pick = size_t(random.below(ready.size()));
+    if (ready[pick]->block->kernel->device != slowDevice)
+      break;
+  }
+  Fiber *fiber = ready[pick];
+  ready[pick] = ready.back();
+  ready.pop_back();
+  return fiber;
+}
+
 void Emulator::run() {
   currentEmulator = this;
   std::unique_lock<std::mutex> lock(mutex);
@@ -282,15 +316,13 @@ void Emulator::run() {
     if (!ready.empty()) {
       lock.unlock();
       for (int slice = 0; slice < kSlices && !ready.empty() && !failed; ++slice) {
-        const size_t pick = size_t(random.below(ready.size()));
-        Fiber *fiber = ready[pick];
-        ready[pick] = ready.back();
-        ready.pop_back();
-        runFiber(fiber);
+        runFiber(choose());
       }
       lock.lock();
       progress = true;
     }
+    if (!progress && proof && !failed)
+      progress = model.drainSomething(true); // a strong store is seen some time
     if (progress) {
       quietSince = Clock::now();
       continue;

@@ -63,6 +63,8 @@ void Emulator::finishOp(Stream *stream, const OpRef &op, int result) {
   op->result = result;
   op->done = true;
   op->finished = Clock::now();
+  if (watching())
+    op->clock = stream->model->known;
   op->deps.clear();
   stream->queue.pop_front();
   hosts.notify_all();
@@ -77,7 +79,8 @@ void Emulator::launchGraph(Op &op, Stream *stream) {
     hidden->device = stream->device;
     hidden->id = stream->id;
     hidden->hiddenLane = true;
-    hidden->model = stream->model;
+    hidden->model = &stream->model->lane(size_t(lane));
+    hidden->model->known = stream->model->known;
     active.push_back(hidden.get());
     op.hidden.push_back(std::move(hidden));
   }
@@ -116,6 +119,11 @@ bool Emulator::advanceStreams() {
             break;
           op->started = true;
           any = again = true;
+          if (watching()) {
+            stream->model->known.join(op->enqueued);
+            for (const OpRef &dep : op->deps)
+              stream->model->known.join(dep->clock);
+          }
           if (broken) {
             finishOp(stream, op, devices[stream->device].dead ? kUnavailable : kLaunchFailed);
             continue;
@@ -127,11 +135,15 @@ bool Emulator::advanceStreams() {
             break;
           case OpKind::copy:
             ++counts.copies;
+            if (watching())
+              model.bulk(*stream->model, stream->id, stream->device, op->from, op->to, op->bytes);
             memmove(op->to, op->from, op->bytes);
             finishOp(stream, op, kOk);
             continue;
           case OpKind::set:
             ++counts.memsets;
+            if (watching())
+              model.bulk(*stream->model, stream->id, stream->device, nullptr, op->to, op->bytes);
             memset(op->to, op->value, op->bytes);
             finishOp(stream, op, kOk);
             continue;
@@ -165,6 +177,7 @@ bool Emulator::advanceStreams() {
           ended = std::all_of(op->hidden.begin(), op->hidden.end(), [](const auto &hidden) { return hidden->queue.empty(); });
           if (ended) {
             for (auto &hidden : op->hidden) {
+              stream->model->known.join(hidden->model->known);
               active.erase(std::find(active.begin(), active.end(), hidden.get()));
               if (hidden->worker.joinable())
                 retireWorker(*hidden);
