@@ -1,0 +1,98 @@
+//===- Options.cpp - The command line of pkb-run --------------------------===//
+//
+// Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/pkb-run/Options.h"
+
+#include "tools/pkb-run/Support.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using nlohmann::json;
+
+namespace pkb::run {
+
+int parseOptions(int argc, char **argv, Options &options) {
+  CLI::App app{"pkb-run: run an emitted program on GPUs or emulated ranks, check it against the original function, time it"};
+  app.footer("exit status: 0 right, 1 wrong, 2 bad input, 3 fell back to the original, 4 hang or peer lost");
+  JobSpec &job = options.job;
+  app.add_option("program", job.program, "the .cu that pkb-opt emitted");
+  app.add_option("--ranks", job.ranks, "number of ranks; must be the program's world size (default: that)")->check(CLI::Range(1, 64));
+  app.add_option("--device", options.device, "auto: GPUs if there are enough, else emulated ranks")
+      ->check(CLI::IsMember({"auto", "gpu", "emulated"}))
+      ->capture_default_str();
+  app.add_option("--check", job.check, "the bundle the program was made from: compare with its function on every rank");
+  app.add_option("--source", job.source, "run the user's files from this folder instead of the bundle's copy");
+  app.add_option("--trials", job.trials, "calls with inputs of trial 0, 1, ...")->check(CLI::Range(1, 1000))->capture_default_str();
+  app.add_option("--seed", job.seed, "seed of the random generators and of the emulator's schedule")->capture_default_str();
+  app.add_flag("--time,!--no-time", options.time, "time the program and the baselines (GPUs only)");
+  app.add_flag("--compile,!--no-compile", options.compile, "time torch.compile of the original too (default: yes)");
+  app.add_option("--way", options.way, "what to time: loop (calls from Python), graph (steps of a CUDA graph), both")
+      ->check(CLI::IsMember({"loop", "graph", "both"}))
+      ->capture_default_str();
+  app.add_flag("--json{-}", options.json, "JSON lines on standard output instead of tables, or, as --json=FILE, in a file as well");
+  app.add_option("--timeout", options.timeout, "seconds after which a job is given up as hung")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--atol", job.atol, "with --rtol: accept |ours - oracle| <= atol + rtol * |oracle|")->check(CLI::NonNegativeNumber);
+  app.add_option("--rtol", job.rtol, "see --atol")->check(CLI::NonNegativeNumber);
+  app.add_option("--mode", options.mode, "of the emulator: value (fast) or proof (memory model, races; slow)")
+      ->check(CLI::IsMember({"value", "proof"}))
+      ->capture_default_str();
+  app.add_option("--batch", options.batch, "run the jobs of this file: a JSON list of {program, check, ranks, trials, seed, name}");
+  app.add_option("--reference", options.reference, "folder that the reference runner has filled already")->group("");
+  try {
+    app.parse(argc, argv);
+    if (options.batch.empty() == job.program.empty()) {
+      throw CLI::ValidationError(job.program.empty() ? "no program given: name a .cu file or use --batch"
+                                                     : "give either a program or --batch, not both");
+    }
+    if ((job.atol >= 0) != (job.rtol >= 0)) {
+      throw CLI::ValidationError("--atol and --rtol must be given together");
+    }
+  } catch (const CLI::ParseError &error) {
+    if (error.get_exit_code() == 0) {
+      app.exit(error);
+      return 0;
+    }
+    fmt::print(stderr, "pkb-run: {}\n", error.what());
+    return BadInput;
+  }
+  return -1;
+}
+
+std::vector<JobSpec> readBatch(const Options &options) {
+  json list = json::parse(readFile(options.batch, "batch file"), nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array() || list.empty()) {
+    throw Failure(BadInput, fmt::format("batch file '{}' is not a JSON list of jobs", options.batch));
+  }
+  std::filesystem::path folder = std::filesystem::absolute(options.batch).parent_path();
+  auto place = [&](const std::string &path) { return path.empty() ? path : (folder / path).lexically_normal().string(); };
+  std::vector<JobSpec> jobs;
+  for (const json &entry : list) {
+    JobSpec job = options.job;
+    try {
+      job.program = place(entry.at("program").get<std::string>());
+      job.check = place(entry.value("check", ""));
+      job.source = place(entry.value("source", ""));
+      job.ranks = entry.value("ranks", job.ranks);
+      job.trials = entry.value("trials", job.trials);
+      job.seed = entry.value("seed", job.seed);
+      job.atol = entry.value("atol", job.atol);
+      job.rtol = entry.value("rtol", job.rtol);
+      job.name = entry.value("name", std::filesystem::path(job.program).stem().string());
+    } catch (const json::exception &error) {
+      throw Failure(BadInput, fmt::format("batch file '{}', job {}: {}", options.batch, jobs.size(), error.what()));
+    }
+    if (job.trials < 1) {
+      throw Failure(BadInput, fmt::format("batch file '{}', job {}: trials must be positive, got: {}", options.batch, jobs.size(), job.trials));
+    }
+    jobs.push_back(job);
+  }
+  return jobs;
+}
+
+} // namespace pkb::run

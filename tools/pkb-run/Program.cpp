@@ -1,0 +1,146 @@
+//===- Program.cpp - The manifest of an emitted program -------------------===//
+//
+// Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/pkb-run/Program.h"
+
+#include "pkb_rt/layout.h"
+
+#include <fmt/format.h>
+
+using nlohmann::json;
+
+namespace pkb::run {
+
+namespace {
+
+constexpr const char *manifestHead = "/* pkb-manifest\n";
+
+/// The JSON text between the manifest's markers.
+std::string manifestText(const std::string &path, const std::string &text) {
+  size_t begin = text.find(manifestHead);
+  if (begin == std::string::npos) {
+    throw Failure(BadInput, fmt::format("program '{}' has no manifest (no '/* pkb-manifest' comment): "
+                                        "pass a .cu that pkb-opt emitted",
+                                        path));
+  }
+  begin += std::string(manifestHead).size();
+  size_t end = text.find("*/", begin);
+  if (end == std::string::npos) {
+    throw Failure(BadInput, fmt::format("program '{}' is truncated: its manifest does not end; emit it again", path));
+  }
+  return text.substr(begin, end - begin);
+}
+
+template <typename T>
+T field(const Program &program, const char *key) {
+  auto found = program.manifest.find(key);
+  if (found == program.manifest.end()) {
+    throw Failure(BadInput, fmt::format("manifest of '{}' lacks '{}'; emit it again with this version's pkb-opt", program.path, key));
+  }
+  try {
+    return found->get<T>();
+  } catch (const json::exception &) {
+    throw Failure(BadInput, fmt::format("manifest of '{}': '{}' has the wrong type, got: {}", program.path, key, found->dump()));
+  }
+}
+
+void collectLeaves(const json &node, std::vector<int> &leaves) {
+  if (node.value("kind", "") == "tensor") {
+    leaves.push_back(node.value("id", -1));
+  }
+  if (auto items = node.find("items"); items != node.end() && items->is_array()) {
+    for (const json &item : *items) {
+      collectLeaves(item, leaves);
+    }
+  }
+}
+
+/// Leaves of `treeKey`, or 0..count-1 where the manifest has no tree.
+std::vector<int> leavesOf(const Program &program, const char *treeKey, size_t count) {
+  std::vector<int> leaves;
+  auto tree = program.manifest.find(treeKey);
+  if (tree == program.manifest.end() || tree->is_null()) {
+    for (size_t i = 0; i < count; ++i) {
+      leaves.push_back(int(i));
+    }
+    return leaves;
+  }
+  collectLeaves(*tree, leaves);
+  for (int leaf : leaves) {
+    if (leaf < 0 || size_t(leaf) >= count) {
+      throw Failure(BadInput, fmt::format("manifest of '{}': {} names tensor {}, but there are {}", program.path, treeKey, leaf, count));
+    }
+  }
+  return leaves;
+}
+
+} // namespace
+
+int64_t Program::launches() const {
+  int64_t n = 0;
+  for (const json &step : manifest.value("steps", json::array())) {
+    n += step.value("kind", "") == "launch";
+  }
+  return n;
+}
+
+int64_t Program::libraryCalls() const {
+  return int64_t(manifest.value("steps", json::array()).size()) - launches();
+}
+
+Program readProgram(const std::string &path) {
+  if (path.size() > 4 && path.compare(path.size() - 4, 4, ".pkx") == 0) {
+    throw Failure(BadInput, fmt::format("program '{}' is an artefact (.pkx), which this version does not run; pass the .cu", path));
+  }
+  Program program;
+  program.path = path;
+  std::string text = readFile(path, "program");
+  std::string head = manifestText(path, text);
+  program.manifest = json::parse(head, nullptr, /*allow_exceptions=*/false);
+  if (program.manifest.is_discarded() || !program.manifest.is_object()) {
+    throw Failure(BadInput, fmt::format("manifest of '{}' is not JSON: the file is damaged; emit it again", path));
+  }
+  if (program.manifest.value("schema", json()) != "pkb-manifest") {
+    throw Failure(BadInput, fmt::format("manifest of '{}' is not a pkb-manifest; pass a .cu that pkb-opt emitted", path));
+  }
+  auto version = field<std::vector<int>>(program, "version");
+  if (version.size() != 2 || version[0] != PKB_MANIFEST_MAJOR || version[1] > PKB_MANIFEST_MINOR) {
+    throw Failure(BadInput, fmt::format("manifest of '{}' has version {}, this pkb-run reads {}.{}; emit it again", path,
+                                        fmt::join(version, "."), PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR));
+  }
+  program.textHash = sha256Hex(text);
+  program.name = field<std::string>(program, "name");
+  program.id = field<std::string>(program, "program");
+  program.worldSize = field<int>(program, "world_size");
+  program.target = program.manifest["target"].is_string() ? program.manifest["target"].get<std::string>() : "";
+  program.bundleHash = program.manifest["bundle"].is_string() ? program.manifest["bundle"].get<std::string>() : "";
+  if (program.worldSize < 1 || program.worldSize > PKB_MAX_RANKS) {
+    throw Failure(BadInput, fmt::format("manifest of '{}': world_size must be 1..{}, got: {}", path, PKB_MAX_RANKS, program.worldSize));
+  }
+  if (!field<json>(program, "arguments").is_array() || !field<json>(program, "outputs").is_array()) {
+    throw Failure(BadInput, fmt::format("manifest of '{}': 'arguments' and 'outputs' must be lists", path));
+  }
+  program.inputLeaves = leavesOf(program, "input_tree", program.manifest["arguments"].size());
+  program.outputLeaves = leavesOf(program, "output_tree", program.manifest["outputs"].size());
+  return program;
+}
+
+void requireBundleOf(const Program &program, const std::string &bundlePath) {
+  std::string bytes = readFile(bundlePath, "bundle");
+  if (bytes.size() < 4 || bytes.compare(0, 2, "PK") != 0) {
+    throw Failure(BadInput, fmt::format("bundle '{}' is not a .pkb (not a zip file); export it again", bundlePath));
+  }
+  if (program.bundleHash.empty()) {
+    throw Failure(BadInput, fmt::format("program '{}' names no bundle, so it cannot be checked against '{}'", program.path, bundlePath));
+  }
+  std::string hash = sha256Hex(bytes);
+  if (hash != program.bundleHash) {
+    throw Failure(BadInput, fmt::format("program '{}' was made from bundle {}, but '{}' is {}; pass that bundle or compile this one",
+                                        program.path, program.bundleHash.substr(0, 12), bundlePath, hash.substr(0, 12)));
+  }
+}
+
+} // namespace pkb::run

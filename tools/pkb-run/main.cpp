@@ -1,0 +1,120 @@
+//===- main.cpp - Run, check and time an emitted program ------------------===//
+//
+// Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+#include "tools/pkb-run/Batch.h"
+#include "tools/pkb-run/Gpu.h"
+#include "tools/pkb-run/Runtime.h"
+
+#include <fmt/format.h>
+
+using namespace pkb::run;
+
+namespace {
+
+/// True if `ranks` GPUs are to be used; throws where --device=gpu cannot be had.
+bool useGpus(const Options &options, int ranks) {
+  if (options.device == "emulated") {
+    return false;
+  }
+  std::string why;
+  int gpus = countGpus(why);
+  if (options.device == "gpu" && gpus < ranks) {
+    throw Failure(BadInput, fmt::format("the program needs {} GPUs, this machine has {}{}; use --device=emulated", ranks, gpus,
+                                        why.empty() ? "" : " (" + why + ")"));
+  }
+  return gpus >= ranks;
+}
+
+/// Fills `outcome` from `work`; a Failure becomes its code and message.
+template <typename Work>
+void guarded(Outcome &outcome, Work work) {
+  try {
+    work();
+  } catch (const Failure &failure) {
+    outcome.code = failure.code;
+    outcome.message = failure.what();
+    outcome.verdicts.clear();
+  }
+}
+
+void runOnGpus(GpuPool &pool, Outcome &outcome) {
+  Clock::time_point begin = Clock::now();
+  if (outcome.job.check.empty()) {
+    throw Failure(BadInput, "a run on GPUs needs --check X.pkb: the bundle says how to make the inputs");
+  }
+  pool.run(*outcome.program, outcome);
+  outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// Jobs on GPUs where there are enough, the rest on emulated ranks.
+void runBatch(const Options &options, Report &report) {
+  std::vector<JobSpec> emulated;
+  std::unique_ptr<GpuPool> pool;
+  for (const JobSpec &job : readBatch(options)) {
+    Outcome outcome;
+    outcome.job = job;
+    outcome.device = "GPUs";
+    bool done = true;
+    guarded(outcome, [&] {
+      outcome.program = openProgram(job);
+      if (!useGpus(options, outcome.program->worldSize)) {
+        done = false;
+        return;
+      }
+      if (!pool) {
+        std::string python = findPython();
+        requireTorch(python);
+        pool = std::make_unique<GpuPool>(python, options);
+      }
+      runOnGpus(*pool, outcome);
+    });
+    if (done) {
+      report.add(outcome);
+    } else {
+      emulated.push_back(job);
+    }
+  }
+  if (!emulated.empty()) {
+    runEmulatedBatch(emulated, options, report);
+  }
+}
+
+void runSingle(const Options &options, Report &report) {
+  Outcome outcome;
+  outcome.job = options.job;
+  guarded(outcome, [&] {
+    outcome.program = openProgram(options.job);
+    if (!useGpus(options, outcome.program->worldSize)) {
+      return runOneEmulated(options, outcome);
+    }
+    std::string python = findPython();
+    requireTorch(python);
+    GpuPool pool(python, options);
+    runOnGpus(pool, outcome);
+  });
+  report.add(outcome);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  Options options;
+  if (int status = parseOptions(argc, argv, options); status >= 0) {
+    return status;
+  }
+  installSignalCleanup();
+  int code = BadInput;
+  try {
+    Report report(options);
+    options.batch.empty() ? runSingle(options, report) : runBatch(options, report);
+    code = report.finish();
+  } catch (const std::exception &error) {
+    fmt::print(stderr, "pkb-run: error: {}\n", error.what());
+    const auto *failure = dynamic_cast<const Failure *>(&error);
+    code = failure ? failure->code : int(BadInput);
+  }
+  endProcess(code); // ends children and whatever thread still hangs
+}
