@@ -252,8 +252,8 @@ void pkb_context::drain() {
   bool ok = true;
   auto wait = [&] {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
-    pkb_cu_result state = driver->stream_query(service);
-    ok = ok && !lost() && std::chrono::steady_clock::now() < deadline && (state == 0 || state == abi::kErrorNotReady);
+    pkb_cu_result state = driver->stream_synchronize(service); // idle; only asks whether the device still works
+    ok = ok && !lost() && std::chrono::steady_clock::now() < deadline && state == 0;
     return ok;
   };
   for (auto &group : groups) {
