@@ -1,1 +1,166 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Error.h"
+#include "Manifest.h"
+#include "Sha256.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace pkb_rt;
+using Json = nlohmann::json;
+
+namespace {
+
+Json good() {
+  return Json::parse(R"({
+    "schema": "pkb-manifest", "version": [1, 0], "name": "f", "world_size": 2, "target": "h200x2", "data": null,
+    "groups": [{"id": 0, "partition": [[0, 1]]}],
+    "arguments": [{"dtype": "bfloat16", "sizes": [4, 8], "strides": [8, 1]}],
+    "outputs": [{"slot": 2, "alias_of": null, "dtype": "bfloat16", "sizes": [4, 8], "strides": [8, 1]},
+                {"slot": 1, "alias_of": 0, "dtype": "bfloat16", "sizes": [2, 8], "strides": [8, 1]}],
+    "slots": [{"id": 0, "kind": "argument", "index": 0, "dtype": "bfloat16", "sizes": [4, 8], "strides": [8, 1]},
+              {"id": 1, "kind": "view", "of": 0, "offset": 16, "dtype": "bfloat16", "sizes": [2, 8], "strides": [8, 1]},
+              {"id": 2, "kind": "output", "index": 0, "dtype": "bfloat16", "sizes": [4, 8], "strides": [8, 1]},
+              {"id": 3, "kind": "temporary", "workspace": 64, "dtype": "float32", "sizes": [16], "strides": [1]}],
+    "steps": [{"kind": "launch", "kernel": "k", "group": 0, "grid": 32, "block": 512,
+               "pointers": [{"slot": 1, "offset": 0}, {"slot": 2, "offset": 4}], "source": "m.py:3"},
+              {"kind": "copy", "from": 0, "to": 2}],
+    "kernels": [{"name": "k", "block": 512, "min_blocks": 1, "grid": [1, 132], "ranks": 2, "pointers": 2, "mechanism": "ldst"}],
+    "region_bytes": 1000, "workspace_bytes": 128,
+    "sites": [{"id": 3, "kernel": "k", "primitive": "signal", "source": "m.py:3"}], "guards": []})");
+}
+
+std::string textOf(const Json &json) { return "/* pkb-manifest\n" + json.dump(1) + "\n*/\n#include \"pkb_rt/device.h\"\n"; }
+
+std::string errorOf(const std::string &text) {
+  try {
+    parseProgram("x.cu", text);
+  } catch (const Error &error) {
+    EXPECT_EQ(error.status, PKB_ERROR_PROGRAM);
+    return error.what();
+  }
+  return "";
+}
+
+/// The error after `change` of a good manifest.
+std::string after(const std::function<void(Json &)> &change) {
+  Json json = good();
+  change(json);
+  return errorOf(textOf(json));
+}
+
+#define EXPECT_SAYS(error, part)                                                                                                          \
+  do {                                                                                                                                    \
+    std::string said = (error);                                                                                                           \
+    EXPECT_NE(said.find(part), std::string::npos) << said;                                                                                \
+  } while (false)
+
+} // namespace
+
+TEST(Manifest, a_good_one_becomes_flat_structs) {
+  Manifest m = parseProgram("x.cu", textOf(good()));
+  EXPECT_EQ(m.worldSize, 2);
+  EXPECT_EQ(m.slots[1].root, 0);
+  EXPECT_EQ(m.slots[1].rootOffset, 32); // 16 elements of two bytes
+  EXPECT_EQ(m.outputs[0].aliasOf, -1);
+  EXPECT_EQ(m.outputs[1].aliasOf, 0);
+  EXPECT_EQ(m.outputs[1].aliasOffset, 32);
+  EXPECT_EQ(m.steps[0].grid, 32u);
+  EXPECT_EQ(m.steps[0].pointers[1].offset, 4);
+  EXPECT_EQ(m.sites.at(3), "kernel k, signal of m.py:3");
+  EXPECT_FALSE(m.needsAten());
+}
+
+TEST(Manifest, the_id_covers_the_whole_text) {
+  Json json = good();
+  json["program"] = std::string(64, '0');
+  std::string text = textOf(json);
+  std::string id = sha256Hex(text);
+  text.replace(text.find(std::string(64, '0')), 64, id);
+  EXPECT_EQ(parseProgram("x.cu", text).program, id);
+  EXPECT_SAYS(errorOf(text + " "), "was changed after it was emitted");
+  text[text.find("m.py:3")] = 'n';
+  EXPECT_SAYS(errorOf(text), "was changed after it was emitted");
+}
+
+TEST(Manifest, what_is_not_an_emitted_file_is_refused) {
+  EXPECT_SAYS(errorOf(""), "does not begin with a manifest comment");
+  EXPECT_SAYS(errorOf("int main() {}\n" + textOf(good())), "does not begin with a manifest comment");
+  std::string text = textOf(good());
+  EXPECT_SAYS(errorOf(text.substr(0, 300)), "is cut off inside its manifest");
+  text[text.find("\"schema\"") + 8] = ';';
+  EXPECT_SAYS(errorOf(text), "is damaged");
+}
+
+TEST(Manifest, another_schema_or_version_is_refused) {
+  EXPECT_SAYS(after([](Json &j) { j["schema"] = "pkb-bundle"; }), "has schema 'pkb-bundle', expected 'pkb-manifest'");
+  EXPECT_SAYS(after([](Json &j) { j["version"] = {2, 0}; }), "has version [2,0], this run time reads 1.0");
+  EXPECT_SAYS(after([](Json &j) { j["version"] = {1, 7}; }), "compile the program again or use a newer run time");
+  EXPECT_SAYS(after([](Json &j) { j.erase("world_size"); }), "has no 'world_size'");
+  EXPECT_SAYS(after([](Json &j) { j["world_size"] = 0; }), "'world_size' must be an integer from 1 to 64, got: 0");
+  EXPECT_SAYS(after([](Json &j) { j["guards"].push_back({{"kind", "data"}}); }), "has guards that this run time does not know");
+}
+
+TEST(Manifest, tensors_are_checked) {
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["dtype"] = "float7"; }), "argument 0 has dtype 'float7'");
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["sizes"] = {4}; }), "has 1 sizes and 2 strides");
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["sizes"][0] = -1; }), "'sizes' must be an integer");
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["sizes"][0] = Json{{"expr", "s0"}}; }), "is a symbol");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][3]["sizes"] = {int64_t(1) << 50, }; j["slots"][3]["strides"] = {int64_t(1) << 50}; }),
+              "is larger than any memory");
+}
+
+TEST(Manifest, slots_are_checked) {
+  EXPECT_SAYS(after([](Json &j) { j["slots"][1]["id"] = 0; }), "has id 0, which another slot has too");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][1]["of"] = 9; }), "'of' must be an integer from 0 to 3, got: 9");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][1]["of"] = 1; }), "slot 1 is a view of itself");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][1]["offset"] = 17; }), "slot 1 ends behind slot 0");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][3]["workspace"] = 65; }), "ends behind the workspace of 128 bytes");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][3]["kind"] = "register"; }), "has kind 'register'");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][3] = {{"id", 3}, {"kind", "constant"}, {"offset", 0}, {"dtype", "int8"}, {"sizes", {1}}, {"strides", {1}}}; }),
+              "names no data file");
+  EXPECT_SAYS(after([](Json &j) { j["slots"][0]["sizes"] = {5, 8}; }), "slot 0 is longer than argument 0");
+}
+
+TEST(Manifest, outputs_are_checked) {
+  EXPECT_SAYS(after([](Json &j) { j["outputs"][0]["slot"] = 3; }), "whose memory is neither an argument's nor an output's");
+  EXPECT_SAYS(after([](Json &j) { j["outputs"][0]["alias_of"] = 0; }), "says that it is argument 0, its slot does not");
+}
+
+TEST(Manifest, groups_kernels_and_steps_are_checked) {
+  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"][0] = {0, 0}; }), "lists rank 0 twice");
+  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"][0] = {0, 2}; }), "'partition' must be an integer from 0 to 1, got: 2");
+  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"] = Json::array({{0}, {1}}); }), "compiled for 2 ranks, on a group of 1");
+  EXPECT_SAYS(after([](Json &j) { j["kernels"][0]["grid"] = {1, 257}; }), "with at most 256 blocks");
+  EXPECT_SAYS(after([](Json &j) { j["steps"][0]["grid"] = 133; }), "'grid' must be an integer from 1 to 132, got: 133");
+  EXPECT_SAYS(after([](Json &j) { j["steps"][0]["block"] = 256; }), "with 256 threads, it was compiled for 512");
+  EXPECT_SAYS(after([](Json &j) { j["steps"][0]["kernel"] = "q"; }), "launches kernel 'q', which is not in the table");
+  EXPECT_SAYS(after([](Json &j) { j["steps"][0]["pointers"].erase(0); }), "passes 1 pointers to 'k', which takes 2");
+  EXPECT_SAYS(after([](Json &j) { j["steps"][1]["to"] = 1; }), "whose sizes differ");
+  EXPECT_SAYS(after([](Json &j) { j["steps"][1]["kind"] = "sleep"; }), "step 1 has kind 'sleep'");
+}
+
+TEST(Manifest, operators_and_strided_copies_need_aten) {
+  Json json = good();
+  json["steps"][1] = {{"kind", "aten"}, {"op", "aten::neg"}};
+  EXPECT_TRUE(parseProgram("x.cu", textOf(json)).needsAten());
+  json = good();
+  json["slots"][2]["strides"] = {1, 4};
+  EXPECT_TRUE(parseProgram("x.cu", textOf(json)).needsAten());
+}
+
+TEST(Manifest, extents_and_contiguity_follow_the_strides) {
+  Shape shape{PKB_F32, {2, 3}, {3, 1}};
+  EXPECT_TRUE(shape.contiguous());
+  EXPECT_EQ(shape.extentBytes(), 24);
+  shape.strides = {1, 2};
+  EXPECT_FALSE(shape.contiguous());
+  EXPECT_EQ(shape.extentBytes(), 24);
+  shape = {PKB_C128, {1, 4}, {99, 1}};
+  EXPECT_TRUE(shape.contiguous());
+  EXPECT_EQ(shape.extentBytes(), 64);
+  shape = {PKB_I8, {0, 4}, {4, 1}};
+  EXPECT_EQ(shape.extentBytes(), 0);
+  shape = {PKB_I8, {}, {}};
+  EXPECT_EQ(shape.extentBytes(), 1);
+}
