@@ -3,8 +3,9 @@
 """How exactly the results of a record are determined, for the bound of a comparison.
 
 For each storage two facts are carried through the events: `rounding`, whether any floating-point arithmetic went into it
-(false: pure data movement, selection and integer arithmetic, to be compared bit for bit), and `terms`, the largest
-number of values that were added up into one element (products along a chain of reductions).
+(false: pure data movement, selection and integer arithmetic, to be compared bit for bit), and `terms`, the number of
+roundings on the longest way to an element as an error bound counts them: a sum of n values adds n - 1, every other
+floating-point operation adds 1 to the largest count among its operands.
 """
 
 from math import prod
@@ -60,7 +61,7 @@ def summed_terms(record, event):
     if name in ("native_layer_norm", "_fused_rms_norm"):
         return max(prod(args[1].get("is", [1])), 1)
     if name in _ADDING:
-        return max([prod(_sizes(record, a)) for a in args[1:]] + [1])
+        return max([prod(_sizes(record, a)) for a in args[1:] if "t" in a and not _floating(record, a["t"])] + [1])
     if name.startswith("_scaled_dot_product"):
         q, k = _sizes(record, args[0]), _sizes(record, args[1])
         return max(q[-1] * k[-2], 1)
@@ -99,13 +100,13 @@ def analyse(record):
             is_view = not event["mutates"] and all(tensors[t]["storage"] in aliases for t in results)
             if name not in EXACT and not is_view and any(_floating(record, t) for t in made):
                 rounding = True
-                terms *= summed_terms(record, event)
+                terms += max(summed_terms(record, event) - 1, 1)
             if not is_view:
                 wrote(made, rounding, terms)
         elif event["kind"] == "collective":
             rounding, terms = read(event["inputs"])
             if event["reduce"] in ("sum", "avg", "prod", "premul_sum"):
-                terms *= event.get("group_size", 1)
+                terms += event.get("group_size", 1) - 1
                 rounding = rounding or any(_floating(record, t) for t in event["inputs"])
             wrote(event["outputs"] + [d for _, d in event["writes"]], rounding, terms)
     return {sid: {"rounding": r, "terms": n} for sid, (r, n) in state.items()}
