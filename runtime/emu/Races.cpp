@@ -106,7 +106,13 @@ bool Model::ordered(const Thread &thread, int device, bool region, uint16_t mask
   const SlotName &name = names[other.slot], &own = names[access.slot];
   if (name.device != device && !region)
     return true; // host memory that the host, which is not watched, has handed from one device to another
+  // A copy that reads flags or epochs while kernels run (a watchdog's dump) sees whole words.
+  if ((name.block < 0 && wasRead && access.scope != Scope::none) || (own.block < 0 && access.op == op_load && other.scope != Scope::none))
+    return true;
   if (other.scope == Scope::none || access.scope == Scope::none)
+    return false;
+  // Strong as both are, the bump of the epoch must come after every block's reading of it, or a late block takes the next call's number.
+  if (wasRead && other.op == op_epoch_begin && access.op == op_epoch_end_bump)
     return false;
   const bool sameBlock = own.stream == name.stream && own.block == name.block;
   const void *here = &own, *there = sameBlock ? here : &name;

@@ -90,6 +90,7 @@ template <int Site> PKB_DEVICE uint64_t epoch_reread(const void *cell) { return 
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(cell)), "l"(value) : "memory");
 }
+template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { epoch_store<Site>(cell, value); }
 template <int Site> PKB_DEVICE void done_store(void *cell, uint32_t value) {
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(global(cell)), "r"(value) : "memory");
 }

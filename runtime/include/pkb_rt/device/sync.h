@@ -25,10 +25,14 @@ PKB_DEVICE bool my_turn(int64_t other) {
 
 } // namespace detail
 
-/* The number of this call on the channel: 1, 2, 3, ... All threads call it, before anything else that orders. */
+/* The number of this call on the channel: 1, 2, 3, ... All threads call it, before anything else that orders. Block 0 notes for the watchdog that the
+ * call has started. */
 template <int Site, int W, int P>
 PKB_DEVICE uint64_t epoch_begin(const Args<W, P> &args) {
-  const uint64_t epoch = detail::prim::epoch_load<Site>(args.region[args.header.rank] + PKB_EPOCH_OFFSET) + 1;
+  char *own = args.region[args.header.rank];
+  const uint64_t epoch = detail::prim::epoch_load<Site>(own + PKB_EPOCH_OFFSET) + 1;
+  if (detail::prim::block() == 0 && detail::prim::thread() == 0)
+    detail::prim::started_store<Site>(own + PKB_STARTED_OFFSET, epoch);
   return PKB_MUTANT_IS(Site, PKB_MUTANT_PARITY) ? 2 * epoch : epoch;
 }
 

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * all_reduce sum of LENGTH bf16, one-shot push: chunks dealt to blocks round robin, a ring of slots per block, DEPTH chunks ahead.
- * RANKS, LENGTH, CHUNK (bytes), SLOTS and DEPTH are given on the command line of the test. */
+ * RANKS, LENGTH, CHUNK (bytes), SLOTS, DEPTH and STAGE_HALF (bytes of a parity) come from the build. */
 #include "pkb_rt/device.h"
 
-#ifndef RANKS
-#define RANKS 2
-#define LENGTH 1048576
-#define CHUNK 65536
-#define SLOTS 4
-#define DEPTH 1
-#endif
 static_assert(SLOTS >= 2 * DEPTH + 2, "a ring without credits needs 2 * DEPTH + 2 slots");
 
 PKB_KERNEL(all_reduce_0, 512, 1, RANKS, 2) {
@@ -27,8 +20,7 @@ PKB_KERNEL(all_reduce_0, 512, 1, RANKS, 2) {
   /* The peers' blocks of this index have as many chunks: all ranks launch the same grid. A block without chunks still signals once. */
   const int64_t pushes = mine > 0 ? mine : 1;
   const int64_t slot_bytes = int64_t(RANKS) * CHUNK;
-  const int64_t half = PKB_TEST_STAGE_BYTES;
-  const int64_t base = pkb_stage_offset(RANKS) + parity * half + block * SLOTS * slot_bytes;
+  const int64_t base = pkb_stage_offset(RANKS) + parity * int64_t(STAGE_HALF) + block * SLOTS * slot_bytes;
   for (int64_t step = 0; step < pushes + DEPTH; ++step) {
     if (step < pushes) {
       const int64_t chunk = block + step * blocks;
