@@ -289,6 +289,7 @@ pkb_emu *createEmulator(const Program &program, const Options &options) {
   settings.devices = program.worldSize;
   settings.seed = options.job.seed;
   settings.mode = options.mode == "proof" ? PKB_EMU_PROOF : PKB_EMU_VALUE;
+  settings.idle_s = std::clamp(options.timeout / 4, 1.0, 5.0);
   settings.report = [](void *, int, const char *) {}; // pkb_emu_result has it
   const char *why = nullptr;
   pkb_emu *emulator = api.pkb_emu_create(&settings, &why);

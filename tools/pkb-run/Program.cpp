@@ -112,8 +112,8 @@ Program readProgram(const std::string &path) {
                                         fmt::join(version, "."), PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR));
   }
   program.textHash = sha256Hex(text);
-  program.name = field<std::string>(program, "name");
-  program.id = field<std::string>(program, "program");
+  program.name = program.manifest.contains("name") ? field<std::string>(program, "name") : "program";
+  program.id = program.manifest.contains("program") ? field<std::string>(program, "program") : program.textHash;
   program.worldSize = field<int>(program, "world_size");
   program.target = program.manifest["target"].is_string() ? program.manifest["target"].get<std::string>() : "";
   program.bundleHash = program.manifest["bundle"].is_string() ? program.manifest["bundle"].get<std::string>() : "";

@@ -107,7 +107,7 @@ void Report::printTable(const Outcome &outcome) {
   fmt::print("program: {} {} ({}), {} launches and {} library calls\n", program.name, program.id.substr(0, 12), program.path,
              program.launches(), program.libraryCalls());
   if (outcome.verdicts.empty()) {
-    fmt::print("results: not checked (no --check), {} calls ran\n", outcome.job.trials);
+    fmt::print("results: not checked, because no bundle was given (--check)\n");
   } else {
     std::vector<std::vector<std::string>> rows = {{"tensor", "dtype", "shape", "rule", "max error / bound", "original's", "verdict"}};
     for (const Verdict &v : outcome.verdicts) {
@@ -123,8 +123,8 @@ void Report::printTable(const Outcome &outcome) {
     fmt::print("oracle: {}\n", outcome.oracle);
   }
   printTimes(outcome);
-  fmt::print("verdict: {}{}, {} trials on {} ranks, {:.1f} s\n", verdictWord(outcome.code),
-             outcome.verdicts.empty() ? " (ran)" : "", outcome.job.trials, program.worldSize, outcome.seconds);
+  fmt::print("verdict: {}, {} trials on {} ranks, {:.1f} s\n", outcome.verdicts.empty() ? "ran, not checked" : verdictWord(outcome.code),
+             outcome.job.trials, program.worldSize, outcome.seconds);
 }
 
 void Report::printTimes(const Outcome &outcome) {
