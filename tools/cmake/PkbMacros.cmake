@@ -194,6 +194,13 @@ endfunction()
 
 # Links libraries and tools, now that every target is known (the order of folders does not matter).
 function(pkb_finish)
+  # What tools/quickstart needs: the tools and the run time, no tests.
+  add_custom_target(pkb-main-job)
+  foreach(target pkb-opt pkb-run pkb_rt PkbEmu pkb_emu pkb_aten pkb_torch)
+    if(TARGET ${target})
+      add_dependencies(pkb-main-job ${target})
+    endif()
+  endforeach()
   # Python tools are launchers in the source tree; build/bin holds links to them.
   foreach(launcher pkb-export)
     if(EXISTS ${CMAKE_SOURCE_DIR}/tools/${launcher}/${launcher} AND NOT TARGET ${launcher})
