@@ -19,12 +19,9 @@
 using namespace mlir;
 using namespace pkb;
 
-// A library may be built without them.
+// The library may be built without an emitter.
 namespace pkb {
 LogicalResult emitCuda(ModuleOp, llvm::raw_ostream &) __attribute__((weak));
-llvm::Expected<OwningOpRef<ModuleOp>> importBundle(StringRef, StringRef,
-                                                   MLIRContext &)
-    __attribute__((weak));
 } // namespace pkb
 
 static int fail(const Twine &message) {
@@ -32,7 +29,6 @@ static int fail(const Twine &message) {
   return 1;
 }
 
-bool pkb::looksLikeBundle(StringRef b) { return b.starts_with("PK\3\4"); }
 static EmitKind resolve(const OptRequest &request) {
   if (request.emit != EmitKind::Auto)
     return request.emit;
@@ -71,8 +67,6 @@ static llvm::Error writeOutput(StringRef path, StringRef text) {
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
 importToBytecode(const llvm::MemoryBuffer &bundle, StringRef path,
                  DialectRegistry &registry) {
-  if (!importBundle)
-    return llvm::createStringError("this build has no importer of bundles");
   MLIRContext context(registry);
   auto module = importBundle(bundle.getBuffer(), path, context);
   if (!module)

@@ -49,6 +49,7 @@ std::optional<ScalarType> getScalarType(mlir::Type type);
 
 /// Bytes of one element in memory (1 for i1); 0 for a type torch does not have.
 int64_t getElementBytes(mlir::Type type);
+int64_t getElementBytes(ScalarType dtype);
 
 /// Strides of a contiguous row-major tensor of `shape`, in elements. As torch
 /// does, a dimension of size 0 counts as 1.

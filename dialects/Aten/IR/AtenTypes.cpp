@@ -63,6 +63,31 @@ int64_t aten::getElementBytes(Type type) {
   return (type.getIntOrFloatBitWidth() + 7) / 8;
 }
 
+int64_t aten::getElementBytes(ScalarType dtype) {
+  switch (dtype) {
+  case ScalarType::Complex128:
+    return 16;
+  case ScalarType::Float64:
+  case ScalarType::Int64:
+  case ScalarType::Complex64:
+    return 8;
+  case ScalarType::Float32:
+  case ScalarType::Int32:
+    return 4;
+  case ScalarType::Float16:
+  case ScalarType::BFloat16:
+  case ScalarType::Int16:
+    return 2;
+  case ScalarType::Float8E4M3FN:
+  case ScalarType::Float8E5M2:
+  case ScalarType::Int8:
+  case ScalarType::UInt8:
+  case ScalarType::Bool:
+    return 1;
+  }
+  llvm_unreachable("covered switch");
+}
+
 SmallVector<int64_t> aten::getContiguousStrides(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t i = int64_t(shape.size()) - 2; i >= 0; --i)

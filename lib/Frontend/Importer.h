@@ -1,0 +1,70 @@
+//===- Importer.h - from records to operations ------------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_FRONTEND_IMPORTER_H
+#define LIB_FRONTEND_IMPORTER_H
+
+#include "dialects/Comm/IR/Comm.h"
+#include "lib/Frontend/Storages.h"
+#include "lib/Frontend/Unify.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace pkb::frontend {
+
+/// Builds the L1 module of a bundle whose ranks are unified. The program of
+/// rank 0 stands for all.
+class Importer {
+public:
+  Importer(const Bundle &bundle, const UnifiedGroups &groups,
+           mlir::MLIRContext &context)
+      : bundle(bundle), program(bundle.ranks.front()), groups(groups),
+        builder(&context), storages(program, builder) {}
+
+  llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> run();
+
+private:
+  // ImportFunction.cpp
+  llvm::Error importArguments(mlir::func::FuncOp function);
+  llvm::Error importArgumentsOf(llvm::ArrayRef<int64_t> tensors,
+                                llvm::ArrayRef<int64_t> arguments,
+                                mlir::func::FuncOp function);
+  llvm::Error importLiterals();
+  llvm::Error importLiteralsOf(llvm::ArrayRef<const Literal *> literals);
+  llvm::Error importResults(mlir::func::FuncOp function);
+  llvm::Expected<mlir::Attribute> groupOfTree(int64_t id);
+
+  // ImportOp.cpp
+  llvm::Error importOp(const Event &event);
+  bool makesOnlyViews(const llvm::json::Object &event) const;
+
+  // ImportCollective.cpp
+  llvm::Error importCollective(int64_t index);
+  llvm::SmallVector<mlir::Value> gather(llvm::ArrayRef<mlir::Type> types,
+                                        mlir::Value input,
+                                        comm::GroupAttr group,
+                                        mlir::Location loc);
+
+  mlir::Location locationOf(int64_t site);
+  llvm::Expected<llvm::SmallVector<int64_t>>
+  getTensors(const llvm::json::Object &event, llvm::StringRef key);
+  /// The tensor's value as a contiguous one, copied if need be.
+  llvm::Expected<mlir::Value> readContiguous(int64_t tensor,
+                                             mlir::Location loc);
+
+  const Bundle &bundle;
+  const RankProgram &program;
+  const UnifiedGroups &groups;
+  mlir::OpBuilder builder;
+  Storages storages;
+  llvm::SmallVector<int64_t> argumentTensors; // by argument
+  aten::TreeAttr inputTree, outputTree;
+};
+
+} // namespace pkb::frontend
+
+#endif // LIB_FRONTEND_IMPORTER_H

@@ -1,0 +1,247 @@
+//===- Program.cpp - the recorded program of one rank ---------------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Frontend/Program.h"
+#include "dialects/Aten/IR/AtenJson.h"
+#include "pkb/Support/Error.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace llvm;
+using namespace pkb;
+using namespace pkb::frontend;
+
+std::string RankProgram::where(int64_t site) const {
+  if (site < 0 || site >= int64_t(sites.size()))
+    return "an unknown line";
+  return sites[site].file + ":" + std::to_string(sites[site].line);
+}
+
+Expected<int64_t> RankProgram::getTensor(int64_t id) const {
+  auto at = tensorOfId.find(id);
+  if (at == tensorOfId.end())
+    return makeError("tensor ", id, " is used but not described");
+  return at->second;
+}
+
+std::string frontend::describe(const Event &event) {
+  if (event.kind == EventKind::Wait)
+    return "wait";
+  if (event.kind == EventKind::Collective)
+    return event.json->getString("name").value_or("").str();
+  std::string name = event.json->getString("op").value_or("").str();
+  StringRef overload = event.json->getString("overload").value_or("");
+  return overload.empty() ? name : name + "." + overload.str();
+}
+
+/// The member `key` as an integer; the error names a symbol in its place.
+static Expected<int64_t> getInteger(const json::Object &object, StringRef key) {
+  const json::Value *value = object.get(key);
+  if (!value)
+    return makeError("has no '", key, "'");
+  Expected<int64_t> integer = aten::integerFromJson(*value);
+  if (!integer)
+    return prefixError(key, integer.takeError());
+  return integer;
+}
+
+static Expected<SmallVector<int64_t>> getIntegers(const json::Object &object,
+                                                  StringRef key) {
+  const json::Array *array = object.getArray(key);
+  if (!array)
+    return makeError("has no '", key, "'");
+  SmallVector<int64_t> list;
+  for (const json::Value &value : *array) {
+    Expected<int64_t> integer = aten::integerFromJson(value);
+    if (!integer)
+      return prefixError(key, integer.takeError());
+    list.push_back(*integer);
+  }
+  return list;
+}
+
+/// Calls `read` for each object of the list `key`.
+static Error readList(const json::Object &root, StringRef key,
+                      function_ref<Error(const json::Object &)> read) {
+  const json::Array *array = root.getArray(key);
+  if (!array)
+    return makeError("has no list '", key, "'");
+  for (const auto &[index, value] : enumerate(*array)) {
+    std::string where = (key + "[" + Twine(index) + "]").str();
+    const json::Object *object = value.getAsObject();
+    if (!object)
+      return makeError(where, " is not an object");
+    if (Error error = read(*object))
+      return prefixError(where, std::move(error));
+  }
+  return Error::success();
+}
+
+static Error readStorage(const json::Object &object, RankProgram &program,
+                         DenseMap<int64_t, int64_t> &storageOfId) {
+  Storage storage;
+  for (auto [key, to] : {std::pair{"id", &storage.id},
+                         std::pair{"bytes", &storage.bytes}}) {
+    Expected<int64_t> value = getInteger(object, key);
+    if (!value)
+      return value.takeError();
+    *to = *value;
+  }
+  StringRef name = object.getString("origin").value_or("");
+  auto origin = StringSwitch<std::optional<Origin>>(name)
+                    .Case("input", Origin::Input)
+                    .Case("literal", Origin::Literal)
+                    .Case("op", Origin::Op)
+                    .Default(std::nullopt);
+  if (!origin)
+    return makeError("origin '", name, "' is not known");
+  storage.origin = *origin;
+  if (storage.bytes < 0 ||
+      !storageOfId.try_emplace(storage.id, program.storages.size()).second)
+    return makeError("storage ", storage.id,
+                     " must be there once, with its bytes");
+  program.storages.push_back(storage);
+  return Error::success();
+}
+
+/// Checks that the elements lie in their storage, without overflow.
+static Error checkWindow(const Tensor &tensor, int64_t bytesPerElement,
+                         int64_t storageBytes) {
+  int64_t last = tensor.offset;
+  if (tensor.offset < 0)
+    return makeError("offset must not be negative, got: ", tensor.offset);
+  for (auto [size, stride] : zip_equal(tensor.sizes, tensor.strides)) {
+    if (size < 0 || stride < 0)
+      return makeError("sizes and strides must not be negative, got: ", size,
+                       " and ", stride);
+    int64_t step;
+    if (size > 0 && (MulOverflow(size - 1, stride, step) ||
+                     AddOverflow(last, step, last)))
+      return makeError("sizes and strides are too large");
+  }
+  int64_t end;
+  if (MulOverflow(last, bytesPerElement, end) ||
+      AddOverflow(end, bytesPerElement, end))
+    return makeError("sizes and strides are too large");
+  if (!is_contained(tensor.sizes, 0) && end > storageBytes)
+    return makeError("reaches byte ", end, " of a storage of ", storageBytes);
+  return Error::success();
+}
+
+static Error readTensor(const json::Object &object, RankProgram &program,
+                        const DenseMap<int64_t, int64_t> &storageOfId) {
+  Tensor tensor;
+  int64_t storageId = 0;
+  for (auto [key, to] :
+       {std::pair{"id", &tensor.id}, std::pair{"storage", &storageId},
+        std::pair{"offset", &tensor.offset}}) {
+    Expected<int64_t> value = getInteger(object, key);
+    if (!value)
+      return value.takeError();
+    *to = *value;
+  }
+  for (auto [key, to] : {std::pair{"sizes", &tensor.sizes},
+                         std::pair{"strides", &tensor.strides}}) {
+    Expected<SmallVector<int64_t>> value = getIntegers(object, key);
+    if (!value)
+      return value.takeError();
+    *to = std::move(*value);
+  }
+  StringRef name = object.getString("dtype").value_or("");
+  auto dtype = aten::symbolizeScalarType(name);
+  if (!dtype)
+    return makeError("tensor of dtype '", name, "' is not supported");
+  tensor.dtype = *dtype;
+  auto storage = storageOfId.find(storageId);
+  if (storage == storageOfId.end())
+    return makeError("storage ", storageId, " is used but not described");
+  tensor.storage = storage->second;
+  if (tensor.sizes.size() != tensor.strides.size())
+    return makeError("must have as many strides as sizes, got: ",
+                     tensor.strides.size(), " and ", tensor.sizes.size());
+  if (Error error = checkWindow(tensor, aten::getElementBytes(tensor.dtype),
+                                program.storages[tensor.storage].bytes))
+    return error;
+  if (!program.tensorOfId.try_emplace(tensor.id, program.tensors.size()).second)
+    return makeError("tensor ", tensor.id, " is there twice");
+  program.tensors.push_back(std::move(tensor));
+  return Error::success();
+}
+
+static Error readEvent(const json::Object &object, RankProgram &program) {
+  Event event;
+  event.json = &object;
+  event.site = object.getInteger("site").value_or(-1);
+  StringRef name = object.getString("kind").value_or("");
+  auto kind = StringSwitch<std::optional<EventKind>>(name)
+                  .Case("op", EventKind::Op)
+                  .Case("collective", EventKind::Collective)
+                  .Case("wait", EventKind::Wait)
+                  .Default(std::nullopt);
+  if (!kind)
+    return makeError("event of kind '", name, "' at ",
+                     program.where(event.site), " is not supported");
+  event.kind = *kind;
+  program.events.push_back(event);
+  return Error::success();
+}
+
+/// `source/model.py` is the copy of the user's `model.py`; files that would
+/// collide lie in numbered folders.
+static StringRef stripFolders(StringRef file) {
+  if (file.consume_front("source/") && file.starts_with("_")) {
+    auto [folder, rest] = file.split('/');
+    if (!rest.empty() && all_of(folder.drop_front(), isDigit))
+      return rest;
+  }
+  return file;
+}
+
+Expected<RankProgram> frontend::readProgram(json::Value value, int64_t rank) {
+  RankProgram program;
+  program.rank = rank;
+  program.root = std::make_unique<json::Value>(std::move(value));
+  const json::Object &root = *program.root->getAsObject();
+  DenseMap<int64_t, int64_t> storageOfId;
+
+  if (Error error = readList(root, "sites", [&](const json::Object &object) {
+        program.sites.push_back(
+            {stripFolders(object.getString("file").value_or("?")).str(),
+             object.getInteger("line").value_or(0)});
+        return Error::success();
+      }))
+    return std::move(error);
+  if (Error error = readList(root, "storages", [&](const json::Object &object) {
+        return readStorage(object, program, storageOfId);
+      }))
+    return std::move(error);
+  if (Error error = readList(root, "tensors", [&](const json::Object &object) {
+        return readTensor(object, program, storageOfId);
+      }))
+    return std::move(error);
+  if (Error error = readList(root, "literals", [&](const json::Object &object) -> Error {
+        Expected<int64_t> id = getInteger(object, "tensor");
+        if (!id)
+          return id.takeError();
+        Expected<int64_t> tensor = program.getTensor(*id);
+        if (!tensor)
+          return tensor.takeError();
+        program.literals.push_back(
+            {*tensor, object.getString("file").value_or("").str(),
+             object.getInteger("site").value_or(-1)});
+        return Error::success();
+      }))
+    return std::move(error);
+  if (Error error = readList(root, "events", [&](const json::Object &object) {
+        return readEvent(object, program);
+      }))
+    return std::move(error);
+  program.inputs = root.get("inputs");
+  program.outputs = root.get("outputs");
+  if (!program.inputs || !program.outputs)
+    return makeError("has no inputs or no outputs");
+  return program;
+}

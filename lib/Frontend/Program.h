@@ -1,0 +1,23 @@
+//===- Program.h - the recorded program of one rank -------------*- C++ -*-===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef LIB_FRONTEND_PROGRAM_H
+#define LIB_FRONTEND_PROGRAM_H
+
+#include "lib/Frontend/Bundle.h"
+
+namespace pkb::frontend {
+
+/// Reads rank<k>.json. Checks that tensors lie in their storages and that every
+/// event is of a known kind; the error names what is wrong and where.
+llvm::Expected<RankProgram> readProgram(llvm::json::Value root, int64_t rank);
+
+/// "aten::add_.Tensor" or "all_reduce": how messages name an event.
+std::string describe(const Event &event);
+
+} // namespace pkb::frontend
+
+#endif // LIB_FRONTEND_PROGRAM_H
