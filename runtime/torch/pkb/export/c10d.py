@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import ProcessGroup, Work
+from torch._C._distributed_c10d import FakeWork, ProcessGroup, Work
 
 from .collectives import Collective
 from .errors import ExportError
@@ -60,9 +60,10 @@ def group_ranks(pg):
     return tuple(dist.get_process_group_ranks(pg))
 
 
-def new_work(pg):
-    """A completed Work of the group, as the script object that c10d ops return."""
-    return torch.ops.c10d.barrier(torch.empty(0), pg.boxed(), [], True, -1)
+def new_work():
+    """A completed Work: (the object that the program will hold, the script object that c10d ops return)."""
+    script = FakeWork().boxed()
+    return Work.unbox(script), script
 
 
 def _reduce_name(op, site):
@@ -379,8 +380,3 @@ def translate(func, args, kwargs, site):
     if method is None:
         raise ExportError(f"{func.namespace}::{func._opname} at {site} is not supported; use a collective of torch.distributed")
     return method()
-
-
-def work_of(script_object):
-    """The Work that the program will hold for a script object that an op returned."""
-    return Work.unbox(script_object)

@@ -13,6 +13,7 @@ import torch
 from . import sites, source, tree
 from .data import first_difference, raw_storage, same_bits
 from .errors import ExportError
+from .illusion import refuse_triton
 from .recorder import Recorder
 from .replay import Replayer
 from .runtime import Rank, modes_off
@@ -85,6 +86,7 @@ class RankCapture:
         self.exchange, self.job = exchange, job
         self.function = source.load(job.function, "function")
         inputs = source.load(job.inputs, "--inputs")
+        refuse_triton()
         self.inputs = Inputs(self.rank, inputs, job.seed, job.randomize, job.inputs.qualname)
 
     def run(self):
@@ -254,8 +256,3 @@ def _show(record, event):
 def capture_rank(exchange, job):
     """The body of a rank (coordinator.run_ranks)."""
     return RankCapture(exchange, job).run()
-
-
-def user_line():
-    """The user's line that runs now, for messages."""
-    return sites.text(sites.current())

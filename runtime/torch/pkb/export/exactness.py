@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How exactly the results of a record are determined, for the bound of a comparison.
 
-For each storage two facts are carried through the events: `rounding`, whether any floating-point arithmetic went into it
-(false: pure data movement, selection and integer arithmetic, to be compared bit for bit), and `terms`, the number of
-roundings on the longest way to an element as an error bound counts them: a sum of n values adds n - 1, every other
-floating-point operation adds 1 to the largest count among its operands.
+For each storage these facts are carried through the events: `rounding`, whether any floating-point arithmetic went into it
+(false: pure data movement, selection and integer arithmetic, to be compared bit for bit); `terms`, the number of
+roundings on the longest way to an element as an error bound counts them (a sum of n values adds n - 1, every other
+floating-point operation adds 1 to the largest count among its operands: with the accumulator's precision); `roundings`, how many
+times a value on the way was rounded to the dtype it was stored in, the last time not counted; and `roundoff`, the largest unit
+roundoff among those dtypes.
 """
 
+from dataclasses import dataclass
 from math import prod
 
 from .data import DTYPES
@@ -73,19 +76,54 @@ def summed_terms(record, event):
     return max(ins // max(max(outs, default=1), 1), 1)
 
 
+# Unit roundoff by dtype: half of a unit in the last place, relative.
+ROUNDOFF = {
+    "float64": 2.0**-53, "complex128": 2.0**-53, "float32": 2.0**-24, "complex64": 2.0**-24, "float16": 2.0**-11,
+    "complex32": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4, "float8_e4m3fnuz": 2.0**-4, "float8_e5m2": 2.0**-3,
+    "float8_e5m2fnuz": 2.0**-3, "float8_e8m0fnu": 2.0**-1,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of one storage; see the head of this file. `rounded` counts the last rounding too."""
+
+    rounding: bool = False
+    terms: int = 0
+    rounded: int = 0
+    roundoff: float = 0.0
+
+    def joined(self, other):
+        return Facts(
+            self.rounding or other.rounding, max(self.terms, other.terms), max(self.rounded, other.rounded),
+            max(self.roundoff, other.roundoff),
+        )  # fmt: skip
+
+    def after(self, terms, dtype):
+        """With one more operation that adds up `terms` values and stores the result as `dtype` (torch's name)."""
+        return Facts(True, self.terms + max(terms - 1, 1), self.rounded + 1, max(self.roundoff, ROUNDOFF.get(dtype, 0.0)))
+
+    def to_json(self):
+        return {
+            "rounding": self.rounding, "terms": max(self.terms, 1), "roundings": max(self.rounded - 1, 0), "roundoff": self.roundoff,
+        }  # fmt: skip
+
+
 def analyse(record):
-    """storage id -> {"rounding": bool, "terms": int} after the last event."""
+    """storage id -> {"rounding": bool, "terms": int, "roundings": int, "roundoff": float} after the last event."""
     tensors = record["tensors"]
-    state = {s["id"]: (False, 1) for s in record["storages"]}
+    state = {s["id"]: Facts() for s in record["storages"]}
 
     def read(ids):
-        states = [state[tensors[t]["storage"]] for t in ids]
-        return any(r for r, _ in states), max([n for _, n in states] + [1])
-
-    def wrote(ids, rounding, terms):
+        facts = Facts()
         for t in ids:
-            old = state[tensors[t]["storage"]]
-            state[tensors[t]["storage"]] = (old[0] or rounding, max(old[1], terms))
+            facts = facts.joined(state[tensors[t]["storage"]])
+        return facts
+
+    def wrote(ids, facts):
+        for t in ids:
+            sid = tensors[t]["storage"]
+            state[sid] = state[sid].joined(facts)
 
     from .replay import value_tensors
 
@@ -93,20 +131,25 @@ def analyse(record):
         if event["kind"] == "op":
             operands = [t for v in event["args"] + [v for _, v in event["kwargs"]] for t in value_tensors(v)]
             results = [t for v in event["results"] for t in value_tensors(v)]
-            rounding, terms = read(operands)
+            facts = read(operands)
             made = results + event["mutates"]
             name = event["op"].split("::")[1]
             aliases = {tensors[t]["storage"] for t in operands}
             is_view = not event["mutates"] and all(tensors[t]["storage"] in aliases for t in results)
-            if name not in EXACT and not is_view and any(_floating(record, t) for t in made):
-                rounding = True
-                terms += max(summed_terms(record, event) - 1, 1)
+            floating = [t for t in made if _floating(record, t)]
+            if (name not in EXACT or _accumulates(event, name)) and not is_view and floating:
+                facts = facts.after(summed_terms(record, event), tensors[floating[0]]["dtype"])
             if not is_view:
-                wrote(made, rounding, terms)
+                wrote(made, facts)
         elif event["kind"] == "collective":
-            rounding, terms = read(event["inputs"])
-            if event["reduce"] in ("sum", "avg", "prod", "premul_sum"):
-                terms += event.get("group_size", 1) - 1
-                rounding = rounding or any(_floating(record, t) for t in event["inputs"])
-            wrote(event["outputs"] + [d for _, d in event["writes"]], rounding, terms)
-    return {sid: {"rounding": r, "terms": n} for sid, (r, n) in state.items()}
+            facts = read(event["inputs"])
+            floating = [t for t in event["inputs"] if _floating(record, t)]
+            if event["reduce"] in ("sum", "avg", "prod", "premul_sum") and floating:
+                facts = facts.after(event.get("group_size", 1), tensors[floating[0]]["dtype"])
+            wrote(event["outputs"] + [d for _, d in event["writes"]], facts)
+    return {sid: facts.to_json() for sid, facts in state.items()}
+
+
+def _accumulates(event, name):
+    """index_put with accumulate=True adds."""
+    return name.startswith("index_put") and any(v == {"b": True} for v in event["args"] + [v for _, v in event["kwargs"]])

@@ -7,6 +7,8 @@ W GPUs. Reads of values on the host that never reach the dispatcher are caught h
 """
 
 import contextlib
+import sys
+import types
 
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
@@ -26,6 +28,8 @@ _HOST_READS = {
     torch.Tensor.__array__: "__array__",
     torch.Tensor.__dlpack__: "__dlpack__",
 }
+_SDPA = torch.nn.functional.scaled_dot_product_attention
+_SDPA_OP = torch.ops.aten.scaled_dot_product_attention.default
 _PRINTING = {torch.Tensor.__repr__, torch.Tensor.__format__, torch.Tensor.__reduce_ex__}
 _MOVES = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu}
 
@@ -95,6 +99,8 @@ class CudaIllusion(TorchFunctionMode):
         if func in _PRINTING:
             with torch.utils._python_dispatch._disable_current_modes():
                 return func(*args, **kwargs)
+        if func is _SDPA and self.rank.recorder is not None:
+            return self._attention(func, args, kwargs)
         args, kwargs, named = self._without_cuda(func, args, kwargs)
         before = self.rank.kind
         self.rank.kind = named or self._kind_of_operands(args, kwargs)
@@ -105,6 +111,13 @@ class CudaIllusion(TorchFunctionMode):
             return result
         finally:
             self.rank.kind = before
+
+    def _attention(self, func, args, kwargs):
+        """Keep scaled_dot_product_attention whole: below autograd it is a kernel of the CPU that no GPU has."""
+        if torch.is_grad_enabled() and any(t.requires_grad for t in tensors([args, kwargs])):
+            return func(*args, **kwargs)
+        with torch.utils._python_dispatch._disable_current_modes():
+            return self.rank.recorder.op(_SDPA_OP, args, kwargs)
 
     def _fact(self, func, args):
         """What is answered without running anything, as a 1-tuple."""
@@ -224,6 +237,12 @@ class _Event:
         return 0.0
 
 
+# What a program may ask of its GPU; the figures are those of the machines that captures are meant for.
+_PROPERTIES = types.SimpleNamespace(
+    name="captured on CPU", major=9, minor=0, multi_processor_count=132, total_memory=141 << 30, L2_cache_size=50 << 20, warp_size=32
+)
+
+
 class _State:
     index = 0
     stream = None
@@ -250,6 +269,8 @@ def install_cuda_stubs(rank):
     cuda.set_device = set_device
     cuda.get_device_name = lambda *a: "captured on CPU"
     cuda.get_device_capability = lambda *a: (9, 0)
+    cuda.get_device_properties = lambda *a: _PROPERTIES
+    cuda.is_bf16_supported = lambda *a, **k: True
     cuda.init = cuda.synchronize = cuda.empty_cache = cuda.ipc_collect = nothing
     cuda.current_stream = cuda.default_stream = lambda *a, **k: _State.stream
     cuda.set_stream = nothing
@@ -258,6 +279,40 @@ def install_cuda_stubs(rank):
     cuda.manual_seed = cuda.manual_seed_all = nothing  # the CPU generator is the one there is; torch.manual_seed calls these
     cuda.memory_allocated = cuda.max_memory_allocated = lambda *a, **k: 0
     cuda.reset_peak_memory_stats = nothing
+    _install_generator()
+    _refuse_autocast()
+
+
+def _refuse_autocast():
+    """CPU tensors do not take part in CUDA autocast, so the record would miss its casts."""
+    enter = torch.amp.autocast.__enter__
+
+    def strict(self):
+        if self.device == "cuda" and self._enabled:
+            raise ExportError(
+                f"torch.autocast at {sites.text(sites.current())} cannot be captured without a GPU; cast with .to() where it would"
+            )
+        return enter(self)
+
+    torch.amp.autocast.__enter__ = strict
+
+
+def refuse_triton():
+    """Triton kernels pass by the dispatcher. Called when the user's files are loaded."""
+    jit = sys.modules.get("triton.runtime.jit")
+    if jit is None:
+        return
+
+    def launch(self, *args, **kwargs):
+        raise ExportError(
+            f"launches the Triton kernel {self.__name__} at {sites.text(sites.current())}; "
+            "a record cannot hold it, use torch operators"
+        )
+
+    jit.JITFunction.run = launch
+
+
+def _install_generator():
     generator = torch.Generator
 
     class _GeneratorMeta(type):

@@ -23,6 +23,12 @@ RANDOM = 2  # a random number generator
 _NOTHING = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh.default}
 
 
+def _without_dropout(func, args, kwargs):
+    """Is this an operator that draws random numbers only for dropout, called without it?"""
+    bound = {a.name: args[i] if i < len(args) else kwargs.get(a.name, a.default_value) for i, a in enumerate(func._schema.arguments)}
+    return bound.get("dropout_p", 1.0) == 0.0
+
+
 class Recorder:
     """Takes down what a rank does. `groups` maps a tuple of global ranks to a group id and may grow."""
 
@@ -195,7 +201,7 @@ class Recorder:
         fresh_literal = func is torch.ops.aten.lift_fresh.default
         result = func(*args, **kwargs)
         self.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
-        rng = torch.Tag.nondeterministic_seeded in tags
+        rng = torch.Tag.nondeterministic_seeded in tags and not _without_dropout(func, args, kwargs)
         bits = depends | (RANDOM if rng else 0)
         values = result if isinstance(result, (tuple, list)) else (result,)
         if not any(isinstance(v, torch.Tensor) for t in values for v in (t if isinstance(t, (tuple, list)) else (t,))):

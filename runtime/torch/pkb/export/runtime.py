@@ -8,6 +8,8 @@ how the original function is run for comparison.
 """
 
 import contextlib
+import os
+import threading
 
 import torch
 import torch.distributed as dist
@@ -68,6 +70,7 @@ def warm_up():
         def __torch_dispatch__(self, func, types, args=(), kwargs=None):
             return func(*args, **(kwargs or {}))
 
+    os.environ["TORCH_COMPILE_DISABLE"] = "1"  # a compiled callee is captured as the eager program that it is
     torch.set_num_threads(1)
     with Quiet(), modes_off():
         pass
@@ -85,6 +88,10 @@ class Rank:
         self.kind = "cuda"  # where the call that runs now puts what it makes
         self.host = HostMemory()
         self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
+        self._thread_error = None
+        threading.excepthook = self._thread_failed
+        os.environ.update(RANK=str(self.rank), LOCAL_RANK=str(self.rank), WORLD_SIZE=str(self.world_size))
+        os.environ.update(LOCAL_WORLD_SIZE=str(self.world_size))
         torch.set_num_threads(1)
         self._init_process_group()
         self._patch_wait()
@@ -92,14 +99,17 @@ class Rank:
         install_object_collectives(self)
 
     def _init_process_group(self):
+        from torch._C._distributed_c10d import FakeProcessGroup
         from torch.distributed import distributed_c10d as c
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
         helper = c._new_process_group_helper
+        strict = FakeProcessGroup.Options()
+        strict.error_on_collective = True  # what escapes the mode (another thread) must not pass for done
 
         def new_group(size, rank, ranks, backend, store, name, **more):
             # Every group is carried out by the recorder, whatever backend the program asked for.
-            more.pop("backend_options", None)
+            more["backend_options"] = strict
             more.pop("device_id", None)
             asked = str(backend).lower()
             pg, prefix = helper(size, rank, ranks, "fake", store, name, **more)
@@ -141,6 +151,13 @@ class Rank:
                 if name in vars(kind):
                     setattr(kind, name, wrap(getattr(kind, name)))
 
+    def _thread_failed(self, hook):
+        """A thread of the program raised; most likely it called a collective, which only the main thread may."""
+        text = str(hook.exc_value).splitlines()[0] if str(hook.exc_value) else hook.exc_type.__name__
+        if "error_on_collective" in text:
+            text = "it calls a collective; call collectives on the main thread"
+        self._thread_error = ExportError(f"a thread of the program failed: {text}")
+
     @contextlib.contextmanager
     def running(self, recorder=None):
         """Run user code: CUDA illusion on, collectives carried out, recorded if there is a recorder."""
@@ -149,6 +166,8 @@ class Rank:
         try:
             with CudaIllusion(self), _Mode(self):
                 yield
+            if self._thread_error is not None:
+                raise self._thread_error
             for _, steps in self._pending.values():
                 raise ExportError(f"the receive at {steps[0][0].call.site} is never waited for; call wait() on it")
         finally:
@@ -167,8 +186,7 @@ class Rank:
         plan = c10d.translate(func, args, kwargs, sites.text(sites.current()))
         work = None
         if func.namespace == "c10d":
-            script_work = c10d.new_work(plan.group)
-            work = c10d.work_of(script_work)
+            work, script_work = c10d.new_work()
         outputs = []
         for step in plan.steps:
             outputs.append(self._carry_out(step, plan, work))
