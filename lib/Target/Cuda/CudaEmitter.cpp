@@ -74,7 +74,8 @@ FailureOr<EmittedProgram> pkb::emitProgram(ModuleOp module) {
     out << "\n*/\n" << kernels;
     return text;
   };
-  // The program's id is the hash of the text without it.
+  // The program's id is the hash of the text with zeros in its place.
+  (*manifest)["program"] = std::string(64, '0');
   (*manifest)["program"] = sha256(render());
   program.text = render();
   return program;
