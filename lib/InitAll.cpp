@@ -7,10 +7,8 @@
 #include "pkb/InitAll.h"
 #include "dialects/Aten/IR/Aten.h"
 #include "dialects/Comm/IR/Comm.h"
-#if __has_include("dialects/Xfer/IR/Xfer.h")
 #include "dialects/Cuda/IR/Cuda.h"
 #include "dialects/Xfer/IR/Xfer.h"
-#endif
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
@@ -26,26 +24,16 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Normalize/Passes.h"
-#if __has_include("passes/Contract/Passes.h")
 #include "passes/Contract/Passes.h"
-#endif
-#if __has_include("passes/Lowering/Passes.h")
 #include "passes/Lowering/Passes.h"
-#endif
-#if __has_include("passes/Select/Passes.h")
 #include "passes/Select/Passes.h"
-#endif
-#if __has_include("passes/Pipelines/Pipelines.h")
 #include "passes/Pipelines/Pipelines.h"
-#endif
 
 using namespace mlir;
 
 void pkb::registerAllDialects(DialectRegistry &registry) {
   registry.insert<aten::AtenDialect, comm::CommDialect>();
-#if __has_include("dialects/Xfer/IR/Xfer.h")
   registry.insert<xfer::XferDialect, cuda::CudaDialect>();
-#endif
   registry.insert<affine::AffineDialect, arith::ArithDialect,
                   bufferization::BufferizationDialect, func::FuncDialect,
                   linalg::LinalgDialect, math::MathDialect,
@@ -58,16 +46,8 @@ void pkb::registerAllPasses() {
   registerTransformsPasses();
   transform::registerTransformPasses();
   registerPkbNormalizePasses();
-#if __has_include("passes/Contract/Passes.h")
   registerPkbContractPasses();
-#endif
-#if __has_include("passes/Lowering/Passes.h")
   registerPkbLoweringPasses();
-#endif
-#if __has_include("passes/Select/Passes.h")
   registerPkbSelectPasses();
-#endif
-#if __has_include("passes/Pipelines/Pipelines.h")
   registerPkbPipelines();
-#endif
 }

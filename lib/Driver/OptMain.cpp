@@ -19,11 +19,6 @@
 using namespace mlir;
 using namespace pkb;
 
-// The library may be built without an emitter.
-namespace pkb {
-LogicalResult emitCuda(ModuleOp, llvm::raw_ostream &) __attribute__((weak));
-} // namespace pkb
-
 static int fail(const Twine &message) {
   llvm::WithColor::error(llvm::errs(), "pkb-opt") << message << "\n";
   return 1;
@@ -97,8 +92,6 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   MlirOptMainConfig config = requested;
   if (emit != EmitKind::Mlir)
     config.emitBytecode(true);
-  if (emit == EmitKind::Cuda && !emitCuda)
-    return fail("this build cannot emit CUDA");
   if (emit == EmitKind::Cuda && !config.inputSplitMarker().empty())
     return fail("a split input cannot be emitted as CUDA; emit MLIR, or leave "
                 "out --split-input-file");

@@ -36,6 +36,7 @@ struct Storage {
   int64_t id = 0;
   int64_t bytes = 0;
   Origin origin = Origin::Op;
+  bool onHost = false;
 };
 
 /// Sizes, strides and offset count elements of `dtype`.
@@ -46,6 +47,8 @@ struct Tensor {
   llvm::SmallVector<int64_t> sizes;
   llvm::SmallVector<int64_t> strides;
   int64_t offset = 0;
+  bool conjugate = false; // the value is the conjugate of what memory holds
+  bool negative = false;  // likewise, the negative
 };
 
 struct Literal {

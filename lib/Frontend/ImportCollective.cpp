@@ -111,6 +111,9 @@ llvm::Error Importer::importCollective(int64_t index) {
 
   SmallVector<Value> operands;
   for (int64_t tensor : *inputs) {
+    if (program.storages[program.tensors[tensor].storage].onHost)
+      return makeError("a tensor in host memory is not supported; move it to the "
+                       "device first");
     llvm::Expected<Value> value = readContiguous(tensor, loc);
     if (!value)
       return value.takeError();

@@ -86,6 +86,16 @@ llvm::Error Importer::importArguments(func::FuncOp function) {
     return prefixError("arguments", tree.takeError());
   inputTree = *tree;
 
+  for (auto [argument, tensor] : llvm::enumerate(argumentTensors))
+    if (program.storages[program.tensors[tensor].storage].onHost)
+      return makeError("argument ", argument, " is a tensor in host memory, which "
+                       "is not supported; pass one on the device");
+    else if (program.tensors[tensor].conjugate ||
+             program.tensors[tensor].negative)
+      return makeError("argument ", argument, " is lazily conjugated or negated, "
+                       "which is not supported; call resolve_conj() and "
+                       "resolve_neg() first");
+
   // The types are known once the offsets within shared storages are.
   Block &block = function.getBody().front();
   auto placeholder = RankedTensorType::get({}, builder.getI8Type());
@@ -250,6 +260,11 @@ llvm::Error Importer::importResults(func::FuncOp function) {
       return prefixError("result " + std::to_string(index), value.takeError());
     values.push_back(*value);
     const StorageRegion *region = storages.find(tensor);
+    if (program.tensors[tensor].conjugate || program.tensors[tensor].negative)
+      continue; // a value of its own
+    if (program.storages[program.tensors[tensor].storage].onHost)
+      return makeError("result ", index, " is a tensor in host memory, which is "
+                       "not supported; return one on the device");
     if (region->argument >= 0) {
       attributes[index].set(
           aten::kAliasOfAttrName,

@@ -65,13 +65,12 @@ public:
       return getReturnedTensor(*id);
     if (const llvm::json::Array *list = object ? object->getArray("ts") : nullptr)
       return getReturnedList(*list);
-    if (object && object->get("n"))
+    // A number beside tensors follows from their shapes; alone, it is data.
+    if (object && object->size() == 1)
       return UnitAttr::get(context);
     std::string text;
     llvm::raw_string_ostream(text) << json;
-    return makeError("returns ", text,
-                     " to Python, which is not supported: keep the value in a "
-                     "tensor");
+    return makeError("returns ", text, ", which is not known");
   }
 
   SmallVector<Value> operands;
@@ -213,6 +212,10 @@ llvm::Error Importer::importOp(const Event &event) {
       }))
     return error;
 
+  if (!returns.empty() && call.freshTensors.empty() && mutated->empty() && !rng &&
+      llvm::all_of(returns, llvm::IsaPred<UnitAttr>))
+    return makeError("gives a value to the host, which is not supported; keep "
+                     "it in a tensor");
   SmallVector<Type> types;
   for (int64_t tensor : call.freshTensors) {
     llvm::Expected<RankedTensorType> type = storages.getFreshType(tensor);

@@ -99,6 +99,7 @@ static Error readStorage(const json::Object &object, RankProgram &program,
   if (!origin)
     return makeError("origin '", name, "' is not known");
   storage.origin = *origin;
+  storage.onHost = object.getString("device").value_or("") == "cpu";
   if (storage.bytes < 0 ||
       !storageOfId.try_emplace(storage.id, program.storages.size()).second)
     return makeError("storage ", storage.id,
@@ -155,6 +156,8 @@ static Error readTensor(const json::Object &object, RankProgram &program,
   if (!dtype)
     return makeError("tensor of dtype '", name, "' is not supported");
   tensor.dtype = *dtype;
+  tensor.conjugate = object.getBoolean("conj").value_or(false);
+  tensor.negative = object.getBoolean("neg").value_or(false);
   auto storage = storageOfId.find(storageId);
   if (storage == storageOfId.end())
     return makeError("storage ", storageId, " is used but not described");

@@ -68,12 +68,33 @@ llvm::Expected<Value> Storages::read(int64_t tensor, Location loc) {
   llvm::Expected<RankedTensorType> type = getType(tensor, region->begin);
   if (!type)
     return type.takeError();
-  if (*type == region->version.getType())
+  const Tensor &described = program.tensors[tensor];
+  bool lazy = described.conjugate || described.negative;
+  if (*type == region->version.getType() && !lazy)
     return region->version;
   Value &value = derived[{region->version, tensor}];
-  if (!value)
-    value = aten::AsStridedOp::create(builder, loc, *type, region->version);
+  if (value)
+    return value;
+  value = region->version;
+  if (*type != value.getType())
+    value = aten::AsStridedOp::create(builder, loc, *type, value);
+  if (described.conjugate)
+    value = apply("aten::conj_physical", value, loc);
+  if (described.negative)
+    value = apply("aten::neg", value, loc);
   return value;
+}
+
+Value Storages::apply(StringRef callee, Value value, Location loc) {
+  MLIRContext *context = builder.getContext();
+  return aten::CallOp::create(
+             builder, loc, TypeRange{value.getType()}, callee, "",
+             ValueRange{value}, ValueRange(),
+             builder.getArrayAttr({aten::OperandAttr::get(context, 0)}),
+             builder.getDictionaryAttr({}),
+             builder.getArrayAttr({aten::ResultAttr::get(context, 0)}),
+             ArrayRef<int64_t>(), /*rng=*/false)
+      .getResult(0);
 }
 
 llvm::Error Storages::write(int64_t tensor, Value value, Location loc) {
@@ -85,12 +106,22 @@ llvm::Error Storages::write(int64_t tensor, Value value, Location loc) {
   if (!type)
     return type.takeError();
   auto from = cast<RankedTensorType>(value.getType());
-  if (from.getShape() != type->getShape() ||
-      from.getElementType() != type->getElementType())
+  if (from.getNumElements() != type->getNumElements() ||
+      from.getElementType() != type->getElementType() ||
+      (from.getShape() != type->getShape() && from.getEncoding()))
     return makeError("tensor ", program.tensors[tensor].id,
                      " is overwritten by one of another shape or dtype");
   if (type->getNumElements() == 0)
     return llvm::Error::success();
+  const Tensor &described = program.tensors[tensor];
+  if (described.conjugate)
+    value = apply("aten::conj_physical", value, loc);
+  if (described.negative)
+    value = apply("aten::neg", value, loc);
+  if (from.getShape() != type->getShape()) {
+    from = aten::getContiguousType(*type);
+    value = aten::AsStridedOp::create(builder, loc, from, value);
+  }
   if (from == *type && from == region->version.getType()) {
     region->version = value;
     return llvm::Error::success();

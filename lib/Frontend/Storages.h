@@ -56,10 +56,11 @@ public:
   /// Says that `value`, which covers the bytes `window`, is made now.
   StorageRegion &define(int64_t storage, aten::ByteRange window, mlir::Value value);
 
-  /// The value that a tensor has now.
+  /// The value that a tensor has now, its lazy conjugation and negation done.
   llvm::Expected<mlir::Value> read(int64_t tensor, mlir::Location loc);
 
-  /// Overwrites a tensor with `value` of the same shape.
+  /// Overwrites a tensor with the elements of `value`, row by row; the shapes may
+  /// differ if `value` is contiguous.
   llvm::Error write(int64_t tensor, mlir::Value value, mlir::Location loc);
 
   /// The regions of a storage.
@@ -71,6 +72,10 @@ private:
   StorageRegion *findMutable(int64_t tensor) {
     return const_cast<StorageRegion *>(std::as_const(*this).find(tensor));
   }
+
+  /// `value` after an operator of one tensor argument.
+  mlir::Value apply(llvm::StringRef callee, mlir::Value value,
+                    mlir::Location loc);
 
   const RankProgram &program;
   mlir::OpBuilder &builder;

@@ -39,25 +39,27 @@ TreeAttr::verify(llvm::function_ref<InFlightDiagnostic()> emitError,
                  ArrayRef<Attribute> keys, Attribute value) {
   StringRef name = stringifyTreeKind(kind);
   bool nested = kind == TreeKind::Tuple || kind == TreeKind::List ||
-                kind == TreeKind::Dict;
-  bool valued =
-      !nested && kind != TreeKind::Tensor && kind != TreeKind::None;
+                kind == TreeKind::Dict || kind == TreeKind::Module;
+  bool keyed = kind == TreeKind::Dict || kind == TreeKind::Module;
+  bool valued = (!nested || kind == TreeKind::Module) && kind != TreeKind::Tensor &&
+                kind != TreeKind::None;
   // tree_c1
   if ((kind == TreeKind::Tensor) != (index >= 0))
     return emitError() << "index must be there for a tensor only, got: " << name
                        << " with index " << index;
   if (!nested && !items.empty())
-    return emitError() << "items must be in a tuple, list or dict only, got: "
+    return emitError() << "items must be in a tuple, list, dict or module only, "
+                          "got: "
                        << name;
-  if (kind != TreeKind::Dict && !keys.empty())
-    return emitError() << "keys must be in a dict only, got: " << name;
+  if (!keyed && !keys.empty())
+    return emitError() << "keys must be in a dict or module only, got: " << name;
   if (valued != bool(value))
     return emitError() << (valued ? "value must be there for kind "
                                   : "value must not be there for kind ")
                        << name;
   // tree_c2
-  if (kind == TreeKind::Dict && keys.size() != items.size())
-    return emitError() << "dict must have as many keys as items, got: "
+  if (keyed && keys.size() != items.size())
+    return emitError() << name << " must have as many keys as items, got: "
                        << keys.size() << " and " << items.size();
   return success();
 }

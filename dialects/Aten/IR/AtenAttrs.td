@@ -83,6 +83,13 @@ def Aten_DeviceAttr : Aten_Attr<"Device", "device"> {
   let assemblyFormat = "`<` $kind (`,` $index^)? `>`";
 }
 
+def Aten_ComplexAttr : Aten_Attr<"Complex", "complex"> {
+  let summary = "a complex number";
+  let description = "Example: `#aten.complex<1.0 : f64, -2.0 : f64>`.";
+  let parameters = (ins "::mlir::FloatAttr":$real, "::mlir::FloatAttr":$imaginary);
+  let assemblyFormat = "`<` $real `,` $imaginary `>`";
+}
+
 //===----------------------------------------------------------------------===//
 // Attributes of functions and modules
 //===----------------------------------------------------------------------===//
@@ -101,7 +108,9 @@ def Aten_TreeAttr : Aten_Attr<"Tree", "tree"> {
   let summary = "the structure of a Python value around its tensors";
   let description = [{
     * `tensor`: `index` is the number of the function's argument or result.
-    * `tuple`, `list`, `dict`: `items`, and for `dict` as many `keys`.
+    * `tuple`, `list`, `dict`, `module`: `items`, and for the last two as many
+      `keys`; for `module` (an nn.Module with its parameters and buffers) its
+      class as `value`.
     * `none`; all others: `value` (integer, float, bool, string, integer array
       for `size`, `#aten.dtype`, `#aten.device`, `#comm.group` for `group`).
 
@@ -109,7 +118,7 @@ def Aten_TreeAttr : Aten_Attr<"Tree", "tree"> {
 
     **Constraints:**
     * (`tree_c1`) Exactly the parameters of its kind are there.
-    * (`tree_c2`) A `dict` has as many keys as items.
+    * (`tree_c2`) A `dict` or `module` has as many keys as items.
   }];
   let parameters = (ins EnumParameter<Aten_TreeKind>:$kind,
       DefaultValuedParameter<"int64_t", "-1">:$index,

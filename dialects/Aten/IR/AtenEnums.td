@@ -67,7 +67,8 @@ def Aten_TreeKind : I32Enum<"TreeKind", "a node of a Python value", [
     I32EnumCase<"Size", 9, "size">,
     I32EnumCase<"DType", 10, "dtype">,
     I32EnumCase<"Device", 11, "device">,
-    I32EnumCase<"Group", 12, "group">]> {
+    I32EnumCase<"Group", 12, "group">,
+    I32EnumCase<"Module", 13, "module">]> {
   let cppNamespace = "::pkb::aten";
 }
 

@@ -149,6 +149,16 @@ aten::argumentFromJson(MLIRContext *context, const json::Value &json,
       return number.takeError();
     return b.getF64FloatAttr(*number);
   }
+  if (key == "c") {
+    auto parts = listFromJson<double>(value, floatFromJson);
+    if (!parts)
+      return parts.takeError();
+    if (parts->size() != 2)
+      return makeError("expected two parts of a complex number, got: ",
+                       printed(value));
+    return ComplexAttr::get(context, b.getF64FloatAttr((*parts)[0]),
+                            b.getF64FloatAttr((*parts)[1]));
+  }
   if (key == "b") {
     auto boolean = boolFromJson(value);
     if (!boolean)
@@ -228,6 +238,11 @@ json::Value aten::argumentToJson(Attribute argument, TensorOfIndex operand,
       .Case([&](IntegerAttr a) { return json::Object{{"i", a.getInt()}}; })
       .Case([&](FloatAttr a) {
         return json::Object{{"f", floatToJson(a.getValueAsDouble())}};
+      })
+      .Case([&](ComplexAttr a) {
+        return json::Object{
+            {"c", json::Array{floatToJson(a.getReal().getValueAsDouble()),
+                              floatToJson(a.getImaginary().getValueAsDouble())}}};
       })
       .Case([&](StringAttr a) { return json::Object{{"s", a.getValue()}}; })
       .Case([&](UnitAttr) { return json::Object{{"n", nullptr}}; })
@@ -341,6 +356,9 @@ llvm::Expected<TreeAttr> aten::treeFromJson(
   case TreeKind::Tuple:
   case TreeKind::List:
   case TreeKind::Dict:
+  case TreeKind::Module:
+    if (*kind == TreeKind::Module)
+      value = b.getStringAttr(object->getString("class").value_or(""));
     if (const json::Array *array = object->getArray("items"))
       for (const json::Value &element : *array) {
         auto item = treeFromJson(context, element, indexOf, groupOf);
@@ -358,8 +376,9 @@ llvm::Expected<TreeAttr> aten::treeFromJson(
           return makeError("key of a dict must be a string or an integer, got: ",
                        printed(key));
       }
-    if (*kind == TreeKind::Dict && keys.size() != items.size())
-      return makeError("dict must have as many keys as items, got: ", keys.size(),
+    if ((*kind == TreeKind::Dict || *kind == TreeKind::Module) &&
+        keys.size() != items.size())
+      return makeError(*kindName, " must have as many keys as items, got: ", keys.size(),
                    " and ", items.size());
     break;
   case TreeKind::None:
@@ -407,12 +426,15 @@ aten::treeToJson(TreeAttr tree,
     break;
   case TreeKind::Tuple:
   case TreeKind::List:
-  case TreeKind::Dict: {
+  case TreeKind::Dict:
+  case TreeKind::Module: {
     json::Array items;
     for (TreeAttr item : tree.getItems())
       items.push_back(treeToJson(item, group));
     object["items"] = std::move(items);
-    if (tree.getKind() != TreeKind::Dict)
+    if (tree.getKind() == TreeKind::Module)
+      object["class"] = cast<StringAttr>(tree.getValue()).getValue();
+    if (tree.getKind() == TreeKind::Tuple || tree.getKind() == TreeKind::List)
       break;
     json::Array keys;
     for (Attribute key : tree.getKeys()) {

@@ -27,7 +27,7 @@ def Aten_CallOp : Aten_Op<"call", [
     |---|---|
     | Tensor, Tensor list | `#aten.operand<i>`, `#aten.operands<[i, -1]>` |
     | int, float, bool | `1 : i64`, `1.0 : f64`, `true` |
-    | str | `"s"` |
+    | complex, str | `#aten.complex<1.0 : f64, 0.0 : f64>`, `"s"` |
     | lists of int, float, bool | `array<i64: …>`, `array<f64: …>`, `array<i1: …>` |
     | None | `unit` |
     | dtype, layout | `#aten.dtype<float32>`, `#aten.layout<strided>` |
@@ -37,7 +37,7 @@ def Aten_CallOp : Aten_Op<"call", [
     `returns` says what the results of the operator are, in the order of the
     schema: `#aten.result<i>`, `#aten.results<[i, …]>` (a list),
     `#aten.operand<i>` (the operand itself, as in-place operators return) or
-    `unit` (nothing that the program uses).
+    `unit` (a view, a number: nothing that the program takes from here).
 
     The results of the call are first the fresh tensors named by `returns`, then
     the new version of each operand in `mutates`, in that order.

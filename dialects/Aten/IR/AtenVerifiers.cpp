@@ -76,7 +76,7 @@ static LogicalResult verifyArgument(CallOp op, Attribute argument) {
       })
       .Case<StringAttr, UnitAttr, DenseI64ArrayAttr, DenseF64ArrayAttr,
             DenseBoolArrayAttr, ScalarTypeAttr, TorchLayoutAttr, MemoryFormatAttr,
-            DeviceAttr>([](Attribute) { return success(); })
+            DeviceAttr, ComplexAttr>([](Attribute) { return success(); })
       .Default([&](Attribute a) -> LogicalResult {
         return op.emitOpError("argument must be one that torch has, got: ") << a;
       });
