@@ -44,6 +44,7 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->capture_default_str();
   app.add_option("--batch", options.batch, "run the jobs of this file: a JSON list of {program, check, ranks, trials, seed, name}");
   app.add_option("--reference", options.reference, "folder that the reference runner has filled already")->group("");
+  app.add_option("--assume-gpus", options.assumeGpus, "do not ask the driver how many GPUs there are (tests)")->group("");
   try {
     app.parse(argc, argv);
     if (options.batch.empty() == job.program.empty()) {

@@ -20,7 +20,7 @@ bool useGpus(const Options &options, int ranks) {
     return false;
   }
   std::string why;
-  int gpus = countGpus(why);
+  int gpus = options.assumeGpus >= 0 ? options.assumeGpus : countGpus(why);
   if (options.device == "gpu" && gpus < ranks) {
     throw Failure(BadInput, fmt::format("the program needs {} GPUs, this machine has {}{}; use --device=emulated", ranks, gpus,
                                         why.empty() ? "" : " (" + why + ")"));

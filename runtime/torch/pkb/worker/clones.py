@@ -82,8 +82,13 @@ def rotating(sets, count):
     out = []
     for g in range(count):
         args = sets[g % len(sets)]
-        out.append(args if path is None else with_tensor(args, path, at_path(args, path).detach().clone()))
+        out.append(args if path is None else with_tensor(args, path, fresh(at_path(args, path))))
     return out
+
+
+def fresh(tensor):
+    """A copy with memory of its own and the same strides, a leaf that requires grad where the original does."""
+    return tensor.detach().clone(memory_format=torch.preserve_format).requires_grad_(tensor.requires_grad)
 
 
 def same_geometry(a, b):

@@ -45,13 +45,9 @@ class Job:
         self.step("loading the original function")
         self.original = Original(s["bundle"], folder, s.get("source"), r.rank, r.device, s.get("seed", 0))
         self.ours = Ours(s["program"], self.manifest)
-        with torch.no_grad() if not self._needs_grad() else torch.enable_grad():
-            self.check()
-            if s.get("time"):
-                self.time()
-
-    def _needs_grad(self):
-        return False
+        self.check()
+        if s.get("time"):
+            self.time()
 
     # Correctness
 
@@ -181,6 +177,7 @@ class Job:
         yield "graph", "loop", lambda: variants.GraphLoop("graph", call_original, rotating, stream)
         yield "graph", "graph step", lambda: variants.Step("graph", call_original, resident, stream)
         if self.spec.get("compile", True):
+            torch._dynamo.reset()  # nothing of the job before counts towards its limits
             compiled = torch.compile(original)
 
             def call_compiled(args):

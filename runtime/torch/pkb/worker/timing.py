@@ -15,6 +15,7 @@ from .protocol import attempt
 TARGET_S = 0.2  # length of one timed run
 MIN_CALLS, MAX_CALLS = 5, 100
 ROUNDS = 5
+LEAD_IN = 3  # untimed calls before a timed run
 
 
 class CudaClock:
@@ -41,7 +42,7 @@ def calls_for(seconds_per_call, calls_per_item=1):
     return int(min(max(TARGET_S / seconds, MIN_CALLS), MAX_CALLS))
 
 
-def timed_run(variant, count, clock, barrier, lead_in=3):
+def timed_run(variant, count, clock, barrier, lead_in=LEAD_IN):
     """Seconds per call of one timed run of `count` items on this rank, and the spread inside it (min, max per item).
 
     `lead_in` untimed items go first so that the pipeline is full; an event follows every item and nothing waits for the device
@@ -116,6 +117,9 @@ def measure(variants, clock, exchange, device_barrier, rounds=ROUNDS, step=lambd
 
 
 def _timed_and_checked(variant, count, clock, barrier):
+    if hasattr(variant, "reserve"):
+        variant.reserve(count + LEAD_IN)
+        clock.synchronize()
     run = timed_run(variant, count, clock, barrier)
     if hasattr(variant, "check_kept"):
         variant.check_kept()

@@ -12,6 +12,7 @@ from ..export import tree
 from . import clones
 
 STEP_CALLS = 20
+MAX_KEPT = 128
 KEEP_BYTES = 8 << 30  # at most this much of results is held for the check after a timed run
 
 
@@ -22,8 +23,9 @@ class WrongResult(Exception):
 class Loop:
     """`function(args)` on rotating argument sets.
 
-    expected: for each of the sets that rotate, the flat list of checked results, or None to check nothing. Results of timed calls
-    are compared with them bit for bit on the device after the run (as many as KEEP_BYTES hold, the last ones).
+    Results of timed calls are held until the run is over (as many as KEEP_BYTES allow, the last ones), for every variant
+    alike. expected: for each of the sets that rotate, the flat list of checked results with which they are then compared bit for
+    bit on the device, or None.
     """
 
     way, calls_per_item = "loop", 1
@@ -32,20 +34,29 @@ class Loop:
         self.name, self.function, self.groups, self.expected = name, function, groups, expected
         self.checked_calls = 0
         self._kept = []
-        size = sum(t.numel() * t.element_size() for t in expected[0]) if expected else 0
-        self._most = max(1, KEEP_BYTES // size) if size else 128
+        self._most = None
 
     def call(self, i):
         return self.function(self.groups[i % len(self.groups)])
 
+    def reserve(self, count):
+        """Makes the allocator own the memory of `count` results, so that a timed run allocates nothing from the driver."""
+        results = [self.call(0)]
+        if self._most is None:
+            size = sum(t.numel() * t.element_size() for t in tree.tensors(results[0]))
+            self._most = max(1, KEEP_BYTES // size) if size else MAX_KEPT
+        for i in range(1, min(count, self._most + 1)):
+            results.append(self.call(i))
+
     def keep(self, i, result):
-        if self.expected:
-            self._kept.append((i, result))
-            if len(self._kept) > self._most:
-                self._kept.pop(0)
+        self._kept.append((i, result))
+        if len(self._kept) > (self._most or MAX_KEPT):
+            self._kept.pop(0)
 
     def check_kept(self):
         kept, self._kept = self._kept, []
+        if not self.expected:
+            return
         check_results(self.name, ((i, self.expected[i % len(self.groups) % len(self.expected)], r) for i, r in kept))
         self.checked_calls += len(kept)
 

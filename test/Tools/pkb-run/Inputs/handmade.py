@@ -90,7 +90,7 @@ def body(kind, w, dtype, length, mistake):
     text += PUSH.format(**values)
     text += "" if mistake == "wait" else WAIT.format(**values)
     text += (REDUCE if kind == "all_reduce" else COLLECT).format(**values)
-    return text + "  pkb::epoch_end<6>(args);\n}\n"
+    return text + "  pkb::epoch_end<6>(args, epoch);\n}\n"
 
 
 def contiguous(sizes):

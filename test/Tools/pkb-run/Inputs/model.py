@@ -1,0 +1,39 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Small functions for the tests of pkb-run, with their inputs."""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def reduce(x):
+    out = x.clone()
+    dist.all_reduce(out)
+    return out
+
+
+def gather(x):
+    out = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(out, x)
+    return torch.stack(out)
+
+
+def exchange(x):
+    out = torch.empty_like(x)
+    dist.all_to_all_single(out, x)
+    return out
+
+
+def inputs(rank, world_size, device, trial=0):
+    g = torch.Generator().manual_seed(100 * rank + trial)
+    return (torch.randn(8 * world_size, 24, generator=g).bfloat16().to(device),)
+
+
+def slow_inputs(rank, world_size, device, trial=0):
+    """Hangs on the last rank where the environment asks for it, after the export."""
+    if os.environ.get("PKB_TEST_HANG") and rank == world_size - 1:
+        time.sleep(1000)
+    return inputs(rank, world_size, device, trial)
