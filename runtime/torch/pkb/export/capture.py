@@ -120,7 +120,7 @@ class RankCapture:
         snapshot = Snapshot(arguments)
         recorder.begin(arguments)
         with self.rank.running(recorder):
-            result = self.function(*arguments)
+            result = self.rank.call(self.function, arguments)
         with modes_off():
             recorder.end(result)
         record = recorder.to_json(self.job.capture)

@@ -111,7 +111,7 @@ def _allowed(call):
     if call.reduce not in REDUCTIONS:
         raise ExportError(f"{call.name} at {call.site}: reduction {call.reduce} is not supported")
     floating = call.dtype.is_floating_point or call.dtype.is_complex
-    bad = (call.reduce in ("band", "bor", "bxor", ) and floating) or (call.reduce in ("min", "max") and call.dtype.is_complex)
+    bad = (call.reduce in ("band", "bor", "bxor") and floating) or (call.reduce in ("min", "max") and call.dtype.is_complex)
     bad = bad or (call.reduce in ("avg", "premul_sum") and not floating)
     if bad:
         raise ExportError(f"{call.name} at {call.site}: reduction {call.reduce} is not defined for {dtype_name(call.dtype)}")
@@ -119,11 +119,11 @@ def _allowed(call):
 
 def _reduced(call, peers, piece, sizes):
     """The reduction over the members' piece number `piece`."""
-    wide = torch.float32 if call.dtype in _NARROW else call.dtype
+    wide = torch.float32 if call.dtype in _NARROW else torch.complex64 if call.dtype == torch.complex32 else call.dtype
     total = None
     for meta, payload in peers:
         x = from_raw(payload.piece(piece), call.dtype, sizes)
-        if call.dtype.is_floating_point and call.reduce not in ("min", "max"):
+        if call.reduce not in ("min", "max"):
             x = x.to(wide)
         if call.reduce == "premul_sum":
             x = x * torch.tensor(meta["factor"], dtype=wide)

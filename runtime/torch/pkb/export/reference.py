@@ -44,7 +44,7 @@ class ReferenceRank:
         if recorder:
             recorder.begin(arguments)
         with self.rank.running(recorder):
-            result = self.function(*arguments)
+            result = self.rank.call(self.function, arguments)
         if recorder:
             with modes_off():
                 recorder.end(result)

@@ -173,12 +173,19 @@ class Rank:
         finally:
             self.recorder = None
 
+    @staticmethod
+    def call(function, arguments):
+        """function(*arguments), with every functional collective among the results waited for."""
+        result = function(*arguments)
+        _settle(result)
+        return result
+
     # Collectives
 
     def communicate(self, func, args, kwargs):
         """Carry out one c10d op; returns what the dispatcher expects of it."""
         if c10d.is_wrapper(func):
-            return args[0]
+            return func(*args, **kwargs)  # an AsyncCollectiveTensor, which waits at its first use
         if c10d.is_wait(func):
             if self.recorder is not None:
                 self.recorder.wait_tensor(args[0])
@@ -216,6 +223,17 @@ class Rank:
             write(outputs, step.targets)
         if self.recorder is not None:
             self.recorder.wait(work)
+
+
+def _settle(value):
+    if hasattr(type(value), "trigger_wait"):
+        value.trigger_wait()
+    elif isinstance(value, (tuple, list)):
+        for v in value:
+            _settle(v)
+    elif isinstance(value, dict):
+        for v in value.values():
+            _settle(v)
 
 
 def write(outputs, targets):

@@ -19,6 +19,11 @@ def encode_float(value):
     return value
 
 
+def plain(tensor):
+    """The tensor itself; what is inside, if it is the result of a functional collective that was not waited for yet."""
+    return tensor.elem if hasattr(type(tensor), "trigger_wait") else tensor
+
+
 def module_tensors(module):
     """Parameters, then buffers, of an nn.Module as (qualified name, tensor), shared ones once."""
     return list(module.named_parameters()) + list(module.named_buffers())
@@ -44,6 +49,9 @@ def _encode_other(v, tensor_id, group_id, where):
     import torch.distributed as dist
 
     if isinstance(v, torch.Tensor):
+        v = plain(v)
+        if type(v) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            raise ExportError(f"{where} is a {type(v).__name__}, which a record cannot hold; pass the plain tensor inside (to_local())")
         return {"kind": "tensor", "id": tensor_id(v)}
     if isinstance(v, torch.Size):
         return {"kind": "size", "value": list(v)}
@@ -89,7 +97,7 @@ def _collect(v, out):
     import torch
 
     if isinstance(v, torch.Tensor):
-        out.append(v)
+        out.append(plain(v))
     elif isinstance(v, (tuple, list)):
         for x in v:
             _collect(x, out)
