@@ -93,13 +93,13 @@ pkb_tensor Floats::tensor() const {
 }
 
 std::string AllReduce::text() const {
-  std::ostringstream s;
+  std::ostringstream s, kernel;
   std::string shape = "\"dtype\": \"float32\", \"sizes\": [" + std::to_string(length) + "], \"strides\": [1]";
   std::string row;
   for (int rank = 0; rank < ranks; ++rank) {
     row += (rank ? ", " : "") + std::to_string(rank);
   }
-  s << "/* pkb-manifest\n{\"schema\": \"pkb-manifest\", \"version\": [1, 0], \"name\": \"" << name << "\", \"world_size\": " << ranks
+  s << "{\"schema\": \"pkb-manifest\", \"version\": [1, 0], \"name\": \"" << name << "\", \"world_size\": " << ranks
     << ", \"target\": \"emux" << ranks << "\", \"data\": null,\n \"groups\": [{\"id\": 0, \"partition\": [[" << row << "]]}],\n \"arguments\": [{" << shape
     << "}],\n \"outputs\": [{\"slot\": 1, \"alias_of\": null, " << shape << "}],\n \"slots\": [{\"id\": 0, \"kind\": \"argument\", \"index\": 0, " << shape
     << "}, {\"id\": 1, \"kind\": \"output\", \"index\": 0, " << shape << "}],\n \"steps\": ["
@@ -109,7 +109,8 @@ std::string AllReduce::text() const {
     << "],\n \"kernels\": [{\"name\": \"all_reduce_0\", \"block\": 128, \"min_blocks\": 1, \"grid\": [1, 64], \"ranks\": " << ranks
     << ", \"pointers\": 2, \"mechanism\": \"ldst\"}],\n \"region_bytes\": " << regionBytes
     << ", \"workspace_bytes\": 0,\n \"sites\": [{\"id\": 4, \"kernel\": \"all_reduce_0\", \"primitive\": \"wait\", \"source\": \"model.py:8\"}], \"guards\": []"
-    << extra << "}\n*/\n#include \"pkb_rt/device.h\"\n\n// model.py:8 all_reduce sum f32, one-shot push\nPKB_KERNEL(all_reduce_0, 128, 1, " << ranks << ", 2) {\n"
+    << extra << "}";
+  kernel << "#include \"pkb_rt/device.h\"\n\n// model.py:8 all_reduce sum f32, one-shot push\nPKB_KERNEL(all_reduce_0, 128, 1, " << ranks << ", 2) {\n"
     << R"(  const uint64_t epoch = pkb::epoch_begin<1>(args);
   const int64_t parity = int64_t(epoch & 1);
   const int64_t me = pkb::rank(args);
@@ -150,10 +151,10 @@ std::string AllReduce::text() const {
         return acc;
       },
       [&](int64_t i, const auto &v) { pkb::store(dst, first + i, length, v); });
-  pkb::epoch_end<6>(args);
+  pkb::epoch_end<6>(args, epoch);
 }
 )";
-  return s.str();
+  return "/* pkb-manifest\n" + (manifest.empty() ? s.str() : manifest) + "\n*/\n" + kernel.str();
 }
 
 } // namespace pkb_test

@@ -68,6 +68,7 @@ struct AllReduce {
   std::string name = "all_reduce";
   int64_t regionBytes = 0;
   std::string extra, steps;
+  std::string manifest; // replaces the whole JSON, if not empty
   std::string text() const;
 };
 
