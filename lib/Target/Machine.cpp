@@ -48,9 +48,11 @@ static Error readRates(const json::Object &entry, StringRef where, MachineRates 
     StringRef key;
     double &value;
   };
-  for (Field field : {Field{"kernel_us", rates.kernelUs}, Field{"hop_us", rates.hopUs}, Field{"barrier_us", rates.barrierUs},
+  for (Field field : {Field{"kernel_us", rates.kernelUs}, Field{"hop_us", rates.hopUs}, Field{"order_us", rates.orderUs},
                       Field{"ldst_peak_gbs", rates.ldstPeakGBs}, Field{"ldst_sm_gbs", rates.ldstSmGBs},
-                      Field{"ll_peak_gbs", rates.llPeakGBs}, Field{"hbm_gbs", rates.hbmGBs}}) {
+                      Field{"ll_peak_gbs", rates.llPeakGBs}, Field{"hbm_gbs", rates.hbmGBs},
+                      Field{"exposed_memory", rates.exposedMemory},
+                      Field{"exposed_memory_pipelined", rates.exposedMemoryPipelined}}) {
     Expected<double> value = positive(entry, field.key, where);
     if (!value)
       return value.takeError();

@@ -94,7 +94,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
   auto target = cuda::KernelOp::create(
       builder, loc, kernel.getSymNameAttr(), kernel.getGroupAttr(), builder.getI64IntegerAttr(frame.size),
       builder.getI64IntegerAttr(kernel.getEntry().getNumArguments()), builder.getI64IntegerAttr(schedule.getBlocks()),
-      builder.getI64IntegerAttr(schedule.getThreads()), builder.getI64IntegerAttr(1), builder.getI64IntegerAttr(region),
+      builder.getI64IntegerAttr(schedule.getThreads()), builder.getI64IntegerAttr(schedule.getPerSm()), builder.getI64IntegerAttr(region),
       xfer::MechanismAttr::get(builder.getContext(), schedule.getMechanism()), builder.getStringAttr(summary));
   OpBuilder body = OpBuilder::atBlockEnd(&target.getBody().emplaceBlock());
   frame.epoch = createIndex<cuda::EpochBeginOp>(body, loc, frame.takeSite());
@@ -110,7 +110,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
     if (failed(expandPipeline(body, pipeline)))
       return failure();
   }
-  cuda::EpochEndOp::create(body, loc, frame.takeSite());
+  cuda::EpochEndOp::create(body, loc, frame.epoch, frame.takeSite());
   return success();
 }
 
@@ -124,9 +124,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
 
   // Chunks of this block: block, block + blocks, block + 2 * blocks, ...
   Value blocks = createIndex<cuda::GridBlocksOp>(builder, loc);
-  Value mine = arith::SubIOp::create(builder, loc, constant(builder, chunks - 1), frame.block);
-  mine = arith::AddIOp::create(builder, loc, mine, blocks);
-  mine = arith::DivUIOp::create(builder, loc, mine, blocks);
+  Value mine = createIndex<cuda::ChunkCountOp>(builder, loc, constant(builder, chunks), frame.block, blocks);
   Value steps = mine;
   if (depth > 0)
     steps = arith::AddIOp::create(builder, loc, mine, constant(builder, depth));

@@ -16,7 +16,7 @@ using llvm::divideCeil;
 /// 1e3 bytes per microsecond are 1 GB/s.
 static double microseconds(double bytes, double gbs) { return bytes / (gbs * 1e3); }
 
-/// LL: every thread moves a few 16-byte vectors, so that all lines are in flight at once; one chunk per block.
+/// LL: 64 vectors a block, so that all lines are in flight at once; one chunk per block.
 static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
   Choice choice{Mechanism::LL, {}, 0, {}};
   int64_t capacity = pkb_ll_slot_bytes(exchange.ranks) / 2;
@@ -24,53 +24,70 @@ static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, con
     choice.reason = llvm::formatv("message of {0} bytes exceeds the {1} bytes of an LL slot", exchange.messageBytes, capacity);
     return choice;
   }
-  constexpr int64_t threads = 512, vectorBytes = 16;
+  constexpr int64_t threads = 128, vectorBytes = 16, vectorsPerBlock = 64;
   int64_t vectors = divideCeil(std::max<int64_t>(exchange.messageBytes, 1), vectorBytes);
-  int64_t blocks = std::clamp<int64_t>(divideCeil(vectors, threads), 1, std::min<int64_t>(machine.sms, 64));
-  int64_t chunk = alignTo(divideCeil(vectors, blocks) * vectorBytes, vectorBytes);
-  choice.schedule = ScheduleAttr::get(context, Mechanism::LL, blocks, threads, chunk, /*depth=*/0, /*slots=*/1, /*unroll=*/2);
-  double wire = 2.0 * exchange.messageBytes * (exchange.ranks - 1);
-  choice.predictedUs = machine.rates.kernelUs + machine.rates.hopUs + microseconds(wire, 2 * machine.rates.llPeakGBs) +
-                       microseconds(exchange.localBytes, machine.rates.hbmGBs);
+  int64_t blocks = std::clamp<int64_t>(divideCeil(vectors, vectorsPerBlock), 1, PKB_MAX_BLOCKS);
+  int64_t chunk = divideCeil(vectors, blocks) * vectorBytes;
+  choice.schedule = ScheduleAttr::get(context, Mechanism::LL, blocks, threads, chunk, /*depth=*/0, /*slots=*/1, /*unroll=*/1,
+                                      divideCeil(blocks, machine.sms));
+  double payload = static_cast<double>(exchange.messageBytes) * (exchange.ranks - 1);
+  choice.predictedUs = machine.rates.kernelUs + machine.rates.hopUs + machine.rates.orderUs +
+                       microseconds(payload, machine.rates.llPeakGBs);
   return choice;
 }
 
-/// Staged stores: enough blocks to fill the link; small messages one chunk per block, large ones a ring of chunks so that push, wait and
-/// consumption overlap.
+/// What the geometry of a staged exchange follows from.
+struct Geometry {
+  int64_t blocks, threads, chunk, depth, slots, unroll;
+};
+
+/// Up to 8 MiB one chunk per block, the push of all blocks filling the link; above that a ring of 16 KiB chunks per block, so that push, wait
+/// and consumption overlap and the ring stays in the cache. Chunks are whole 512 bytes: a warp's worth of vectors.
+static Geometry stagedGeometry(int64_t bytes, const Machine &machine) {
+  constexpr int64_t align = 512, smallChunk = 8192, mediumChunk = 16384, largeChunk = 32768;
+  int64_t few = std::min<int64_t>(machine.sms / 32 * 32, PKB_MAX_BLOCKS); // whole waves of the memory system's slices
+  int64_t many = PKB_MAX_BLOCKS;
+  few = std::max<int64_t>(few, 1);
+  if (bytes <= few * mediumChunk) {
+    int64_t chunk = std::max(smallChunk, static_cast<int64_t>(alignTo(divideCeil(bytes, few), align)));
+    if (bytes < smallChunk)
+      chunk = alignTo(bytes, 16);
+    int64_t threads = std::clamp<int64_t>(alignTo(divideCeil(chunk, 16), 32), 32, 1024);
+    return {static_cast<int64_t>(divideCeil(bytes, chunk)), threads, chunk, 0, 1, 1};
+  }
+  if (bytes <= many * largeChunk) {
+    int64_t chunk = alignTo(divideCeil(bytes, many), align);
+    return {static_cast<int64_t>(divideCeil(bytes, chunk)), 512, chunk, 0, 1, 2};
+  }
+  return {many, 512, mediumChunk, 1, 4, 2};
+}
+
 static Choice chooseLdSt(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
   Choice choice{Mechanism::LdSt, {}, 0, {}};
-  constexpr int64_t threads = 512, minChunk = 4096, maxChunk = 65536;
-  int64_t bytes = std::max<int64_t>(exchange.messageBytes, 16);
-  int64_t blocks = std::clamp<int64_t>(divideCeil(bytes, minChunk), 1, std::min<int64_t>(machine.sms, PKB_MAX_BLOCKS));
-  int64_t chunk = alignTo(divideCeil(bytes, blocks), 16);
-  int64_t chunks = 1;
-  if (chunk > maxChunk) {
-    chunks = divideCeil(chunk, maxChunk);
-    chunk = alignTo(divideCeil(bytes, blocks * chunks), 512);
-    chunks = divideCeil(divideCeil(bytes, chunk), blocks);
-  }
-  int64_t depth = chunks == 1 ? 0 : 1;
-  int64_t slots = std::min<int64_t>(chunks, 2 * depth + 2);
-  // Fewer bytes in flight where the arena is small.
+  Geometry geometry = stagedGeometry(std::max<int64_t>(exchange.messageBytes, 16), machine);
+  auto staging = [&] { return exchange.ranks * geometry.blocks * geometry.slots * geometry.chunk; };
   int64_t half = pkb_stage_bytes(exchange.ranks, exchange.arenaBytes);
-  while (exchange.ranks * blocks * slots * chunk > half && chunk > minChunk) {
-    chunk = alignTo(chunk / 2, 16);
-    depth = 1;
-    slots = 2 * depth + 2;
+  // A smaller arena holds a ring of fewer bytes.
+  if (staging() > half && geometry.depth == 0) {
+    geometry.depth = 1;
+    geometry.slots = 4;
   }
-  while (exchange.ranks * blocks * slots * chunk > half && blocks > 1)
-    blocks /= 2;
-  if (exchange.ranks * blocks * slots * chunk > half) {
-    choice.reason = llvm::formatv("staging of {0} bytes exceeds the {1} bytes of the arena's half",
-                                  exchange.ranks * blocks * slots * chunk, half);
+  while (staging() > half && geometry.chunk > 1024)
+    geometry.chunk = alignTo(geometry.chunk / 2, 16);
+  while (staging() > half && geometry.blocks > 1)
+    geometry.blocks /= 2;
+  if (staging() > half) {
+    choice.reason = llvm::formatv("staging of {0} bytes exceeds the {1} bytes of the arena's half", staging(), half);
     return choice;
   }
-  choice.schedule = ScheduleAttr::get(context, Mechanism::LdSt, blocks, threads, chunk, depth, slots, /*unroll=*/4);
+  choice.schedule = ScheduleAttr::get(context, Mechanism::LdSt, geometry.blocks, geometry.threads, geometry.chunk, geometry.depth,
+                                      geometry.slots, geometry.unroll, divideCeil(geometry.blocks, machine.sms));
   double wire = static_cast<double>(exchange.messageBytes) * (exchange.ranks - 1);
-  double rate = std::min(machine.rates.ldstPeakGBs, machine.rates.ldstSmGBs * blocks);
-  // What arrives is written and read once in device memory; half of that hides behind the link.
+  double rate = std::min(machine.rates.ldstPeakGBs, machine.rates.ldstSmGBs * std::min(geometry.blocks, machine.sms));
+  // Device memory: inputs, results, and what arrives, written and read once. A pipeline hides most of it behind the link.
   double memory = microseconds(exchange.localBytes + 2 * wire, machine.rates.hbmGBs);
-  choice.predictedUs = machine.rates.kernelUs + machine.rates.hopUs + machine.rates.barrierUs + microseconds(wire, rate) + memory / 2;
+  choice.predictedUs = machine.rates.kernelUs + 2 * machine.rates.hopUs + machine.rates.orderUs + microseconds(wire, rate) +
+                       memory * (geometry.depth == 0 ? machine.rates.exposedMemory : machine.rates.exposedMemoryPipelined);
   return choice;
 }
 

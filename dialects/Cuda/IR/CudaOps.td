@@ -55,6 +55,13 @@ def Cuda_RankOp : Cuda_IndexOp<"rank", "`pkb::rank(args)`: this rank's number in
 def Cuda_BlockIndexOp : Cuda_IndexOp<"block_index", "`pkb::block_index()`">;
 def Cuda_GridBlocksOp : Cuda_IndexOp<"grid_blocks", "`pkb::grid_blocks()`">;
 
+def Cuda_ChunkCountOp : Cuda_Op<"chunk_count", [Pure]> {
+  let summary = "`pkb::chunk_count(chunks, block, blocks)`: how many of `chunks` chunks a block has, block + i * blocks being its i-th";
+  let arguments = (ins Index:$chunks, Index:$block, Index:$blocks);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$chunks `,` $block `,` $blocks attr-dict";
+}
+
 def Cuda_PointerOp : Cuda_Op<"pointer", [Pure]> {
   let summary = "`pkb::pointer(args, number)`: address of a tensor of the launch";
   let arguments = (ins Index:$number);
@@ -102,9 +109,9 @@ def Cuda_EpochBeginOp : Cuda_Op<"epoch_begin", [Cuda_SitedOpInterface, MemoryEff
 }
 
 def Cuda_EpochEndOp : Cuda_Op<"epoch_end", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "`pkb::epoch_end<site>(args)`: the last block to come here ends the call";
-  let arguments = (ins I64Attr:$site);
-  let assemblyFormat = "`site` $site attr-dict";
+  let summary = "`pkb::epoch_end<site>(args, epoch)`: this block's part of ending the call";
+  let arguments = (ins Index:$epoch, I64Attr:$site);
+  let assemblyFormat = "$epoch `site` $site attr-dict";
 }
 
 def Cuda_BlockBarrierOp : Cuda_Op<"block_barrier", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {

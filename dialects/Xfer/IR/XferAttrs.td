@@ -18,10 +18,12 @@ def Xfer_ScheduleAttr : AttrDef<Xfer_Dialect, "Schedule"> {
     * `chunk`: bytes a block moves to one peer before it signals, a multiple of 16;
     * `depth`: how many chunks the push runs ahead of the consumption;
     * `slots`: chunks that a block's ring in each peer's staging buffer holds; 2 * depth + 2 or as many as there are chunks;
-    * `unroll`: vectors a thread loads before it stores.
+    * `unroll`: vectors a thread loads before it stores;
+    * `per_sm`: blocks that must fit on one multiprocessor for the whole grid to be resident.
   }];
   let parameters = (ins EnumParameter<Xfer_Mechanism>:$mechanism, "int64_t":$blocks, "int64_t":$threads, "int64_t":$chunk,
-                        "int64_t":$depth, "int64_t":$slots, "int64_t":$unroll);
+                        "int64_t":$depth, "int64_t":$slots, "int64_t":$unroll,
+                        DefaultValuedParameter<"int64_t", "1">:$per_sm);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

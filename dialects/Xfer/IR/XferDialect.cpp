@@ -46,7 +46,8 @@ int64_t pkb::xfer::elementBytes(Type type) {
 }
 
 LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError, Mechanism, int64_t blocks,
-                                   int64_t threads, int64_t chunk, int64_t depth, int64_t slots, int64_t unroll) {
+                                   int64_t threads, int64_t chunk, int64_t depth, int64_t slots, int64_t unroll,
+                                   int64_t perSm) {
   if (blocks < 1)
     return emitError() << "schedule must have at least one block, got: " << blocks;
   if (threads < 1 || threads > 1024)
@@ -59,6 +60,9 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "schedule must have at least one slot, got: " << slots;
   if (unroll < 1 || unroll > 16)
     return emitError() << "schedule must have an unroll factor of 1 to 16, got: " << unroll;
+  if (perSm < 1 || perSm * threads > 2048)
+    return emitError() << "schedule must have 1 or more blocks per multiprocessor and at most 2048 threads in them, got: "
+                       << perSm << " blocks of " << threads;
   return success();
 }
 

@@ -21,11 +21,13 @@ namespace pkb {
 struct MachineRates {
   double kernelUs = 0;    // one more kernel in a graph, empty
   double hopUs = 0;       // a flag, from store at one rank to seen at another
-  double barrierUs = 0;   // ordering inside a kernel: block barriers, release, epoch
+  double orderUs = 0;     // ordering inside a kernel: epoch, block barriers
   double ldstPeakGBs = 0; // stores to peers, both directions busy
   double ldstSmGBs = 0;   // the same, by one SM
   double llPeakGBs = 0;   // payload of LL lines
   double hbmGBs = 0;      // device memory, read plus written
+  double exposedMemory = 0;          // share of the time at device memory that the link does not hide
+  double exposedMemoryPipelined = 0; // the same, in a pipeline of chunks
 };
 
 /// A target: a machine and a number of ranks.

@@ -63,6 +63,7 @@ static StringRef hintFor(Operation *op) {
       .Case([](cuda::BlockIndexOp) { return "block"; })
       .Case([](cuda::GridBlocksOp) { return "blocks"; })
       .Case([](cuda::EpochBeginOp) { return "epoch"; })
+      .Case([](cuda::ChunkCountOp) { return "mine"; })
       .Case([](cuda::StagingOp) { return "half"; })
       .Case([](cuda::LLSlotOp) { return "lines"; })
       .Case([](cuda::PointerOp) { return "tensor"; })
@@ -141,6 +142,10 @@ std::string KernelPrinter::expression(Operation *op) {
       .Case([](cuda::GridBlocksOp) { return "pkb::grid_blocks()"; })
       .Case([](cuda::EpochBeginOp begin) {
         return formatv("int64_t(pkb::epoch_begin<{0}>(args))", begin.getSite()).str();
+      })
+      .Case([&](cuda::ChunkCountOp count) {
+        return formatv("pkb::chunk_count({0}, {1}, {2})", use(count.getChunks()), use(count.getBlock()), use(count.getBlocks()))
+            .str();
       })
       .Case([&](cuda::PointerOp pointer) { return formatv("pkb::pointer(args, {0})", use(pointer.getNumber())).str(); })
       .Case([&](cuda::RegionOp region) {
@@ -270,7 +275,7 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
         return success();
       })
       .Case([&](cuda::EpochEndOp end) {
-        line() << formatv("pkb::epoch_end<{0}>(args);\n", end.getSite());
+        line() << formatv("pkb::epoch_end<{0}>(args, {1});\n", end.getSite(), use(end.getEpoch()));
         return success();
       })
       .Case([&](cuda::StoreOp store) {

@@ -5,9 +5,10 @@
  *
  * One region per rank of a group, the same offsets on every rank:
  *
- *   [0, PKB_CONTROL_BYTES)    control page, read and written by its owner only: epoch cell (u64 at PKB_EPOCH_OFFSET),
- *                             count of finished blocks (u32 at PKB_DONE_OFFSET), number of the last call that started
- *                             (u64 at PKB_STARTED_OFFSET, stored by block 0 for the watchdog alone; may stay 0)
+ *   [0, PKB_CONTROL_BYTES)    control page, read and written by its owner only: PKB_MAX_BLOCKS epoch cells (u64 each, from
+ *                             PKB_EPOCH_OFFSET; block b reads cell b and bumps the cells b, b + grid, b + 2 * grid, ..., so that every
+ *                             kernel bumps all of them; a call has ended when the least of them has its number), number of the last
+ *                             call that started (u64 at PKB_STARTED_OFFSET, stored by block 0 for the watchdog alone; may stay 0)
  *   flags                     size * PKB_MAX_BLOCKS lines of PKB_LINE_BYTES; flag (source rank, block) is one u64
  *                             written by `source` only, monotone over the life of the region
  *   LL lines                  2 parities * size sources * pkb_ll_slot_bytes(size); holds LL lines and nothing else, ever
@@ -24,8 +25,7 @@
 #define PKB_LINE_BYTES 128
 #define PKB_CONTROL_BYTES 4096
 #define PKB_EPOCH_OFFSET 0
-#define PKB_DONE_OFFSET 128
-#define PKB_STARTED_OFFSET 256
+#define PKB_STARTED_OFFSET 2048
 #define PKB_DEFAULT_ARENA_BYTES (256ll << 20)
 /* A flag's value is (epoch << PKB_PROGRESS_BITS) + number of chunks that its block has signalled in this call. */
 #define PKB_PROGRESS_BITS 24

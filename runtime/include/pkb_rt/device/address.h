@@ -21,6 +21,11 @@ PKB_DEVICE int64_t ll_slot(const Args<W, P> &, int64_t parity, int64_t source) {
 /* Value of a flag after `chunks` chunks of call `epoch`. */
 PKB_DEVICE uint64_t flag_value(uint64_t epoch, int64_t chunks) { return (epoch << PKB_PROGRESS_BITS) + uint64_t(chunks); }
 
+/* How many of `chunks` chunks block `block` of `blocks` has: those numbered block, block + blocks, block + 2 * blocks, ... All below 2^31. */
+PKB_DEVICE int64_t chunk_count(int64_t chunks, int64_t block, int64_t blocks) {
+  return int64_t(uint32_t(chunks - 1 - block + blocks) / uint32_t(blocks));
+}
+
 /* Several values of one vector, from the load to the store of for_each. */
 template <class... T> struct Pack;
 template <> struct Pack<> {};

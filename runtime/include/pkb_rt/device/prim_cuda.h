@@ -86,19 +86,10 @@ PKB_DEVICE uint64_t load_relaxed_gpu(const void *cell) {
   return value;
 }
 template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_relaxed_gpu(cell); }
-template <int Site> PKB_DEVICE uint64_t epoch_reread(const void *cell) { return load_relaxed_gpu(cell); }
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(cell)), "l"(value) : "memory");
 }
 template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { epoch_store<Site>(cell, value); }
-template <int Site> PKB_DEVICE void done_store(void *cell, uint32_t value) {
-  asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(global(cell)), "r"(value) : "memory");
-}
-template <int Site> PKB_DEVICE uint32_t done_add(void *cell) {
-  uint32_t old;
-  asm volatile("atom.acq_rel.gpu.global.add.u32 %0, [%1], 1;" : "=r"(old) : "l"(global(cell)) : "memory");
-  return old;
-}
 template <int Site> PKB_DEVICE void flag_store(void *flag, uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(global(flag)), "l"(value) : "memory");
 }

@@ -72,10 +72,7 @@ template <int Op, int Site> PKB_DEVICE void store_u64(void *to, uint64_t value) 
 template <int Op, int Site> PKB_DEVICE void store_u32(void *to, uint32_t value) { pkb_bound_hooks->store(Op, Site, to, &value, 4); }
 template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_u64<op_epoch_begin, Site>(cell); }
 template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { store_u64<op_epoch_begin_note, Site>(cell, value); }
-template <int Site> PKB_DEVICE uint64_t epoch_reread(const void *cell) { return load_u64<op_epoch_end_read, Site>(cell); }
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) { store_u64<op_epoch_end_bump, Site>(cell, value); }
-template <int Site> PKB_DEVICE void done_store(void *cell, uint32_t value) { store_u32<op_epoch_end_reset, Site>(cell, value); }
-template <int Site> PKB_DEVICE uint32_t done_add(void *cell) { return pkb_bound_hooks->add_u32(op_epoch_end_count, Site, cell, 1); }
 template <int Site> PKB_DEVICE void flag_store(void *flag, uint64_t value) { store_u64<op_signal, Site>(flag, value); }
 template <int Site> PKB_DEVICE uint64_t flag_load(const void *flag) { return load_u64<op_wait, Site>(flag); }
 template <int Op, int Site> PKB_DEVICE void barrier() { pkb_bound_hooks->barrier(Op, Site); }

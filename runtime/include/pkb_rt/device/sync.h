@@ -30,29 +30,24 @@ PKB_DEVICE bool my_turn(int64_t other) {
 template <int Site, int W, int P>
 PKB_DEVICE uint64_t epoch_begin(const Args<W, P> &args) {
   char *own = args.region[args.header.rank];
-  const uint64_t epoch = detail::prim::epoch_load<Site>(own + PKB_EPOCH_OFFSET) + 1;
+  const uint64_t epoch = detail::prim::epoch_load<Site>(own + PKB_EPOCH_OFFSET + 8 * detail::prim::block()) + 1;
   if (detail::prim::block() == 0 && detail::prim::thread() == 0)
     detail::prim::started_store<Site>(own + PKB_STARTED_OFFSET, epoch);
   return PKB_MUTANT_IS(Site, PKB_MUTANT_PARITY) ? 2 * epoch : epoch;
 }
 
-/* Every thread calls it, last. The last block to come here bumps the epoch cell. */
+/* Every thread calls it, last, with what epoch_begin returned. The block bumps its share of the epoch cells once all of its threads have read
+ * theirs; no block waits for another, and no atomic is needed. */
 template <int Site, int W, int P>
-PKB_DEVICE void epoch_end(const Args<W, P> &args) {
+PKB_DEVICE void epoch_end(const Args<W, P> &args, uint64_t epoch) {
   namespace prim = detail::prim;
   if (PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
     return;
   prim::barrier<detail::op_epoch_end, Site>();
-  if (prim::thread() != 0)
-    return;
-  char *own = args.region[args.header.rank];
-  const uint64_t before = prim::epoch_reread<Site>(own + PKB_EPOCH_OFFSET);
-  if (prim::blocks() > 1) {
-    if (prim::done_add<Site>(own + PKB_DONE_OFFSET) != uint32_t(prim::blocks() - 1))
-      return;
-    prim::done_store<Site>(own + PKB_DONE_OFFSET, 0);
-  }
-  prim::epoch_store<Site>(own + PKB_EPOCH_OFFSET, before + 1);
+  char *cells = args.region[args.header.rank] + PKB_EPOCH_OFFSET;
+  const int64_t step = prim::blocks() * prim::threads();
+  for (int64_t cell = prim::block() + prim::thread() * prim::blocks(); cell < PKB_MAX_BLOCKS; cell += step)
+    prim::epoch_store<Site>(cells + 8 * cell, epoch);
 }
 
 /* Barrier of the block; orders memory between its threads. All threads call it. */
