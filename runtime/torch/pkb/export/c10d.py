@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import torch
 import torch.distributed as dist
-from torch._C._distributed_c10d import FakeWork, ProcessGroup, Work
+from torch._C._distributed_c10d import ProcessGroup, Work, _create_work_from_future
 
 from .collectives import Collective
 from .errors import ExportError
@@ -60,9 +60,12 @@ def group_ranks(pg):
     return tuple(dist.get_process_group_ranks(pg))
 
 
-def new_work():
-    """A completed Work: (the object that the program will hold, the script object that c10d ops return)."""
-    script = FakeWork().boxed()
+def new_work(tensors):
+    """A completed Work whose future holds `tensors`: (the object that the program will hold, the script object that
+    c10d ops return)."""
+    future = torch.futures.Future()
+    future.set_result(tensors)
+    script = _create_work_from_future(future).boxed()
     return Work.unbox(script), script
 
 

@@ -45,6 +45,7 @@ class Collective:
     tag: int = 0
     splits: dict = None
     out_counts: list = field(default_factory=list)
+    depends: int = 0  # recorder bits: before the call of the inputs here, after it of the inputs of all members
 
     def meta(self):
         """What the peers and the coordinator are told."""
@@ -59,6 +60,7 @@ class Collective:
             "outputs": [list(s) for s in self.outputs],
             "in_counts": [t.numel() for t in all_to_all_parts(self)] if self.name == "all_to_all" else [],
             "out_counts": self.out_counts,
+            "depends": self.depends,
         }
 
 
@@ -96,6 +98,8 @@ def execute(exchange, call):
     if call.reduce == "premul_sum":
         meta["factor"] = call.factor if not isinstance(call.factor, torch.Tensor) else call.factor.tolist()
     peers = exchange.meet(call.group, meta, pieces)
+    for their, _ in peers:
+        call.depends |= their["depends"]
     return _OUTPUTS[call.name](call, me, peers)
 
 
@@ -210,7 +214,9 @@ _OUTPUTS = {
 
 
 def _message(call, numel):
-    return {"dtype": dtype_name(call.dtype), "numel": numel, "site": call.site, "name": call.name}
+    return {
+        "dtype": dtype_name(call.dtype), "numel": numel, "site": call.site, "name": call.name, "depends": call.depends,
+    }  # fmt: skip
 
 
 def send(exchange, call):

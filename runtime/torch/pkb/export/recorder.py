@@ -274,9 +274,7 @@ class Recorder:
     def collective(self, step, outputs, asynchronous, work):
         """Record one collective that was carried out: its functional outputs and what they overwrite."""
         call = step.call
-        bits = DATA
-        for t in call.inputs:
-            bits |= self.depends(t)
+        bits = DATA if call.name == "recv" else call.depends
         inputs = [self.tensor_id(t) for t in call.inputs]
         out_ids, writes = [], []
         for out, target in zip(outputs, step.targets):

@@ -52,7 +52,7 @@ class _Mode(TorchDispatchMode):
                     f"{func.namespace}::{func._opname} at {sites.text(sites.current())} needs GPUs; call a collective of torch.distributed"
                 )
             recorder = self.rank.recorder
-            if recorder is None or func.namespace == "prim":
+            if recorder is None or func.namespace in ("prim", "profiler"):
                 operands = tree.tensors([args, kwargs])
                 self.rank.host.before(func, operands, self.rank.kind)
                 result = func(*args, **kwargs)
@@ -146,7 +146,7 @@ class Rank:
 
             return call
 
-        for kind in (c.Work, c.FakeWork):
+        for kind in (c.Work, c.FakeWork):  # the second for works of the fake backend itself
             for name in ("wait", "synchronize", "get_future", "is_completed"):
                 if name in vars(kind):
                     setattr(kind, name, wrap(getattr(kind, name)))
@@ -193,7 +193,7 @@ class Rank:
         plan = c10d.translate(func, args, kwargs, sites.text(sites.current()))
         work = None
         if func.namespace == "c10d":
-            work, script_work = c10d.new_work()
+            work, script_work = c10d.new_work([t for step in plan.steps for t in step.targets])
         outputs = []
         for step in plan.steps:
             outputs.append(self._carry_out(step, plan, work))
@@ -201,6 +201,9 @@ class Rank:
 
     def _carry_out(self, step, plan, work):
         call = step.call
+        if self.recorder is not None:
+            for t in call.inputs:
+                call.depends |= self.recorder.depends(t)
         if plan.lazy:
             outputs = [torch.empty(s, dtype=call.dtype) for s in call.outputs]
             self._pending.setdefault(id(work), (work, []))[1].append((step, outputs))

@@ -46,7 +46,7 @@ class Job:
         self.original = Original(s["bundle"], folder, s.get("source"), r.rank, r.device, s.get("seed", 0))
         self.ours = Ours(s["program"], self.manifest)
         self.check()
-        if s.get("time"):
+        if s.get("time") and self.right:
             self.time()
 
     # Correctness
