@@ -124,11 +124,13 @@ class RankCapture:
         with modes_off():
             recorder.end(result)
         record = recorder.to_json(self.job.capture)
+        groups = list(recorder.groups)
         ids = {recorder.storage_of(t): t.untyped_storage()._cdata for t in tree.tensors(arguments)}
         return {
             "record": record,
-            "groups": list(recorder.groups),
+            "groups": groups,
             "blobs": recorder.blobs,
+            "done": [(e["name"], groups[e["group"]], e["reduce"]) for e in record["events"] if e["kind"] == "collective"],
             "before": {sid: snapshot.storages[cdata] for sid, cdata in ids.items()},
             "after": {recorder.storage_of(t): t.untyped_storage() for t in tree.tensors(arguments)},
             "result": [t.detach() for t in tree.tensors(result)],
@@ -140,9 +142,10 @@ class RankCapture:
         record = first["record"]
         player = Replayer(record, first["groups"], lambda name: first["blobs"][name[8:-4]], self.exchange)
         player.run({sid: s.clone() for sid, s in run["before"].items()})
-        done = [(e["name"], run["groups"][e["group"]], e["reduce"]) for e in run["record"]["events"] if e["kind"] == "collective"]
-        if done != player.log:
-            raise ExportError(f"replay on {what}: the record makes other collectives than the function: {_first_other(done, player.log)}")
+        if run["done"] != player.log:
+            raise ExportError(
+                f"replay on {what}: the record makes other collectives than the function: {_first_other(run['done'], player.log)}"
+            )
         for number, (tid, real) in enumerate(zip(tree.tensor_ids(record["outputs"]), run["result"])):
             mine = player.tensor(tid)
             if not same_bits(mine, real):

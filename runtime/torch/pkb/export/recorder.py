@@ -240,10 +240,12 @@ class Recorder:
             )
 
     def _shape_depends(self, func, args):
+        """Does the size of the result follow from values that may vary?"""
         if func._opname in ("index", "_unsafe_index"):
-            return any(t is not None and t.dtype in (torch.bool, torch.uint8) for t in args[1])
-        if func._opname == "repeat_interleave":
-            return True
+            masks = [t for t in args[1] if t is not None and t.dtype in (torch.bool, torch.uint8)]
+            return any(self.depends(t) for t in masks)
+        if func._opname == "masked_select":
+            return self.depends(args[1]) != 0
         return True
 
     @staticmethod
