@@ -15,8 +15,8 @@
 using namespace pkb_rt;
 
 namespace {
-constexpr size_t kHostPageBytes = 4096;
-constexpr size_t kReportOffset = 256, kCopyOffset = 1024;
+// Words that kernels see, then room for two copies of a control page: the watchdog's and the user thread's.
+constexpr size_t kReportOffset = 256, kCopyOffset = 4096, kHostPageBytes = kCopyOffset + 2 * PKB_CONTROL_BYTES;
 } // namespace
 
 pkb_context::pkb_context(const pkb_context_desc &desc) : rank(desc.rank), size(desc.world_size), ordinal(desc.device), debug(desc.debug != 0) {
@@ -92,7 +92,7 @@ void pkb_context::openDevice(const pkb_context_desc &desc) {
   auto *page = static_cast<char *>(hostPage);
   abortWord = reinterpret_cast<volatile uint32_t *>(page);
   reportWords = reinterpret_cast<volatile uint64_t *>(page + kReportOffset);
-  copyBuffer = reinterpret_cast<uint64_t *>(page + kCopyOffset);
+  copyBuffer = page + kCopyOffset;
   abortDevice = mapped;
   reportDevice = mapped + kReportOffset;
   if (debug) {
@@ -258,7 +258,7 @@ void pkb_context::drain() {
   };
   for (auto &group : groups) {
     for (auto &channel : group->channels) {
-      while (channel->issued && ok && readCell(*channel, PKB_EPOCH_OFFSET, ok) < channel->issued && wait()) {
+      while (channel->issued && ok && readCells(*channel, ok).ended < channel->issued && wait()) {
       }
     }
   }

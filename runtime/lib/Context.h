@@ -98,7 +98,12 @@ private:
   void checkPeers();
   void watch();
   void watchProgress();
-  uint64_t readCell(pkb_rt::Channel &channel, int64_t offset, bool &ok);
+  struct Cells {
+    uint64_t ended = 0, started = 0; // calls on a channel
+  };
+  /// Reads the cells of the own piece's control page. Not `ok` if the device does not answer.
+  Cells readCells(pkb_rt::Channel &channel, bool &ok);
+  bool copyHome(char *address, size_t bytes, void *to);
   std::string describeStall(pkb_rt::RankGroup &group, pkb_rt::Channel &channel, uint64_t epoch);
   std::unique_ptr<pkb_rt::Channel> makeChannel(const std::vector<int> &ranks);
   pkb_rt::RegionSite site();
@@ -111,7 +116,7 @@ private:
   std::string abortText, deferredText;
   std::map<uint64_t, std::string> siteNames;
   void *hostPage = nullptr;
-  uint64_t *copyBuffer = nullptr;
+  char *copyBuffer = nullptr;
   pkb_cu_stream watchStream = nullptr;
   pkb_cu_event watchEvent = nullptr;
   bool retained = false;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 
 using namespace pkb_rt;
 using Clock = std::chrono::steady_clock;
@@ -48,40 +49,37 @@ void pkb_context::watch() {
       for (auto &channel : group->channels) {
         bool ok = true;
         uint64_t issued = channel->issued.load(std::memory_order_relaxed);
-        uint64_t epoch = readCell(*channel, PKB_EPOCH_OFFSET, ok);
-        uint64_t started = ok ? readCell(*channel, PKB_STARTED_OFFSET, ok) : 0;
-        auto [entry, fresh] = progress.try_emplace(channel.get(), Progress{epoch, Clock::now()});
-        bool inFlight = std::max(issued, started) > epoch;
-        if (!ok || fresh || !inFlight || entry->second.epoch != epoch) {
-          entry->second = {epoch, Clock::now()};
+        Cells cells = readCells(*channel, ok);
+        auto [entry, fresh] = progress.try_emplace(channel.get(), Progress{cells.ended, Clock::now()});
+        bool inFlight = std::max(issued, cells.started) > cells.ended;
+        if (!ok || fresh || !inFlight || entry->second.epoch != cells.ended) {
+          entry->second = {cells.ended, Clock::now()};
         } else if (std::chrono::duration<double>(Clock::now() - entry->second.since).count() >= timeout && !lost()) {
           abort(cat("rank ", rank, ": a call has not ended within ", timeout, " s (PKB_TIMEOUT_S): ",
-                    describeStall(*group, *channel, epoch)));
+                    describeStall(*group, *channel, cells.ended)));
         }
       }
     }
   }
 }
 
-/// Reads a 64-bit word of the own piece. Not `ok` if the device does not answer.
-uint64_t pkb_context::readCell(Channel &channel, int64_t offset, bool &ok) {
-  char *address = channel.region->piece(channel.region->me()) + offset;
+/// Copies up to a control page of device memory to the host through a stream of the run time.
+bool pkb_context::copyHome(char *address, size_t bytes, void *to) {
   if (driver->emulated) {
-    return __atomic_load_n(reinterpret_cast<uint64_t *>(address), __ATOMIC_RELAXED);
+    for (size_t i = 0; i < bytes; i += sizeof(uint64_t)) {
+      uint64_t word = __atomic_load_n(reinterpret_cast<uint64_t *>(address + i), __ATOMIC_RELAXED);
+      std::memcpy(static_cast<char *>(to) + i, &word, sizeof(word));
+    }
+    return true;
   }
   bool own = std::this_thread::get_id() == watchdog.get_id();
   pkb_cu_stream stream = own ? watchStream : service;
-  uint64_t *landing = copyBuffer + (own ? 0 : 1);
-  if (!stream || driver->memcpy_async(pkb_cu_ptr(uintptr_t(landing)), pkb_cu_ptr(uintptr_t(address)), sizeof(uint64_t), stream) != 0) {
-    ok = false;
-    return 0;
+  char *landing = copyBuffer + (own ? 0 : PKB_CONTROL_BYTES);
+  if (!stream || driver->memcpy_async(pkb_cu_ptr(uintptr_t(landing)), pkb_cu_ptr(uintptr_t(address)), bytes, stream) != 0) {
+    return false;
   }
-  if (!own) {
-    ok = driver->stream_synchronize(stream) == 0;
-    return __atomic_load_n(landing, __ATOMIC_ACQUIRE);
-  }
-  ok = driver->event_record(watchEvent, stream) == 0;
-  for (int tries = 0; ok; ++tries) {
+  bool ok = own ? driver->event_record(watchEvent, stream) == 0 : driver->stream_synchronize(stream) == 0;
+  for (int tries = 0; ok && own; ++tries) { // the watchdog does not block: it must notice that it is to stop
     pkb_cu_result result = driver->event_query(watchEvent);
     if (result == 0) {
       break;
@@ -89,7 +87,18 @@ uint64_t pkb_context::readCell(Channel &channel, int64_t offset, bool &ok) {
     ok = result == abi::kErrorNotReady && tries < 1000 && !stopping;
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return ok ? __atomic_load_n(landing, __ATOMIC_ACQUIRE) : 0;
+  if (ok) {
+    std::atomic_thread_fence(std::memory_order_acquire);
+    std::memcpy(to, landing, bytes);
+  }
+  return ok;
+}
+
+pkb_context::Cells pkb_context::readCells(Channel &channel, bool &ok) {
+  uint64_t words[PKB_CONTROL_BYTES / sizeof(uint64_t)] = {};
+  ok = copyHome(channel.region->piece(channel.region->me()), sizeof(words), words);
+  auto *epochs = words + PKB_EPOCH_OFFSET / sizeof(uint64_t);
+  return {*std::min_element(epochs, epochs + PKB_MAX_BLOCKS), words[PKB_STARTED_OFFSET / sizeof(uint64_t)]};
 }
 
 /// Who is behind, by the flags that have arrived here: "waiting for rank 2 (its flag is at call 6, this is call 7)".
@@ -99,8 +108,8 @@ std::string pkb_context::describeStall(RankGroup &group, Channel &channel, uint6
     if (member == channel.region->me()) {
       continue;
     }
-    bool ok = true;
-    uint64_t value = readCell(channel, pkb_flag_offset(member, 0), ok);
+    uint64_t value = 0;
+    bool ok = copyHome(channel.region->piece(channel.region->me()) + pkb_flag_offset(member, 0), sizeof(value), &value);
     text += cat(" rank ", group.ranks[size_t(member)], " ");
     text += ok ? cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1)) : "unknown";
     text += member + 1 < channel.region->size() ? "," : "";
