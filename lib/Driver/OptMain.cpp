@@ -13,6 +13,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -57,6 +58,15 @@ static llvm::Error writeOutput(StringRef path, StringRef text) {
   });
 }
 
+/// A copy that is aligned as the sections of bytecode must be.
+static std::unique_ptr<llvm::MemoryBuffer> alignBytecode(StringRef bytes,
+                                                         StringRef name) {
+  auto buffer = llvm::WritableMemoryBuffer::getNewUninitMemBuffer(
+      bytes.size(), name, llvm::Align(4096));
+  std::copy(bytes.begin(), bytes.end(), buffer->getBufferStart());
+  return buffer;
+}
+
 /// A bundle becomes bytecode of its L1 module, so that the rest of the tool
 /// sees one kind of input.
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
@@ -70,7 +80,7 @@ importToBytecode(const llvm::MemoryBuffer &bundle, StringRef path,
   llvm::raw_string_ostream os(bytecode);
   if (failed(writeBytecodeToFile(module->get(), os)))
     return llvm::createStringError("cannot write the imported module");
-  return llvm::MemoryBuffer::getMemBufferCopy(os.str(), path);
+  return alignBytecode(bytecode, path);
 }
 
 /// Prints the module in `bytecode` as CUDA.
@@ -79,7 +89,9 @@ static LogicalResult emitCudaText(StringRef bytecode, StringRef path,
                                   std::string &text) {
   MLIRContext context(registry);
   ParserConfig config(&context, /*verifyAfterParse=*/false);
-  auto module = parseSourceString<ModuleOp>(bytecode, config, path);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(alignBytecode(bytecode, path), llvm::SMLoc());
+  auto module = parseSourceFile<ModuleOp>(sources, config);
   if (!module)
     return failure();
   llvm::raw_string_ostream os(text);

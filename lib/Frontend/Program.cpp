@@ -132,6 +132,29 @@ static Error checkWindow(const Tensor &tensor, int64_t bytesPerElement,
   return Error::success();
 }
 
+/// The site of the first event whose JSON names the tensor; -1 if none does.
+static int64_t firstUse(const RankProgram &program, int64_t id) {
+  const json::Array *events = program.root->getAsObject()->getArray("events");
+  auto names = [&](const json::Value &value, auto &&self) -> bool {
+    if (const json::Array *array = value.getAsArray())
+      return any_of(*array, [&](const json::Value &v) { return self(v, self); });
+    if (const json::Object *object = value.getAsObject())
+      for (StringRef key : {"t", "ts", "args", "kwargs", "results", "list"})
+        if (const json::Value *inner = object->get(key))
+          if (self(*inner, self))
+            return true;
+    return value.getAsInteger() == id;
+  };
+  if (events)
+    for (const json::Value &value : *events)
+      if (const json::Object *event = value.getAsObject())
+        for (StringRef key : {"args", "kwargs", "results", "inputs", "outputs"})
+          if (const json::Value *list = event->get(key))
+            if (names(*list, names))
+              return event->getInteger("site").value_or(-1);
+  return -1;
+}
+
 static Error readTensor(const json::Object &object, RankProgram &program,
                         const DenseMap<int64_t, int64_t> &storageOfId) {
   Tensor tensor;
@@ -154,7 +177,9 @@ static Error readTensor(const json::Object &object, RankProgram &program,
   StringRef name = object.getString("dtype").value_or("");
   auto dtype = aten::symbolizeScalarType(name);
   if (!dtype)
-    return makeError("tensor of dtype '", name, "' is not supported");
+    return makeError("tensor of dtype '", name, "' (first at ",
+                     program.where(firstUse(program, tensor.id)),
+                     ") is not supported");
   tensor.dtype = *dtype;
   tensor.conjugate = object.getBoolean("conj").value_or(false);
   tensor.negative = object.getBoolean("neg").value_or(false);

@@ -98,10 +98,10 @@ Error RankPair::compareTensor(const json::Value &a, const json::Value &b,
                                     : differ(what, printed(a), printed(b));
   Expected<int64_t> indexA = first.getTensor(*idA);
   if (!indexA)
-    return indexA.takeError();
+    return prefixError(firstLine + ": " + name, indexA.takeError());
   Expected<int64_t> indexB = other.getTensor(*idB);
   if (!indexB)
-    return indexB.takeError();
+    return prefixError(otherLine + ": " + name, indexB.takeError());
   if (tensorOf[*indexA] == *indexB && firstTensorOf[*indexB] == *indexA)
     return Error::success();
   const Tensor &ta = first.tensors[*indexA], &tb = other.tensors[*indexB];
@@ -116,15 +116,17 @@ Error RankPair::compareTensor(const json::Value &a, const json::Value &b,
   if (ta.offset != tb.offset)
     return differ("the storage offset of " + what, std::to_string(ta.offset),
                   std::to_string(tb.offset));
+  if (tensorOf[*indexA] != -1 || firstTensorOf[*indexB] != -1)
+    return makeError(what, " is another tensor on rank ", first.rank, " (",
+                     firstLine, ") than on rank ", other.rank, " (", otherLine,
+                     "); programs whose ranks differ are not supported yet");
   if (!pairUp(storageOf, firstStorageOf, ta.storage, tb.storage))
     return makeError("the tensors that ", what, " shares its memory with differ "
                      "between rank ", first.rank, " (", firstLine, ") and rank ",
                      other.rank, " (", otherLine,
                      "); programs whose ranks differ are not supported yet");
-  if (!pairUp(tensorOf, firstTensorOf, *indexA, *indexB))
-    return makeError(what, " is another tensor on rank ", first.rank, " (",
-                     firstLine, ") than on rank ", other.rank, " (", otherLine,
-                     "); programs whose ranks differ are not supported yet");
+  tensorOf[*indexA] = *indexB;
+  firstTensorOf[*indexB] = *indexA;
   return Error::success();
 }
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# What cannot be imported yet is refused by name, with the line of the user's program.
+#
+# RUN: %python %s %t
+# RUN: not pkb-opt %t.collective.pkb 2>&1 | FileCheck %s --check-prefix=COLLECTIVE
+# COLLECTIVE: model.py:12: reduce_scatter: this collective is not supported yet (all_reduce, all_gather, all_to_all and barrier are)
+# RUN: not pkb-opt %t.reduction.pkb 2>&1 | FileCheck %s --check-prefix=REDUCTION
+# REDUCTION: model.py:12: all_reduce: reduction 'premul_sum' is not supported yet
+# RUN: not pkb-opt %t.band.pkb 2>&1 | FileCheck %s --check-prefix=BAND
+# BAND: model.py:12: 'comm.all_reduce' op kind band must be defined for the element type, got: 'f32'
+# RUN: not pkb-opt %t.uneven.pkb 2>&1 | FileCheck %s --check-prefix=UNEVEN
+# UNEVEN: model.py:12: all_to_all: with parts of different sizes is not supported yet
+# RUN: not pkb-opt %t.ragged.pkb 2>&1 | FileCheck %s --check-prefix=RAGGED
+# RAGGED: model.py:12: all_gather: with tensors of different shapes is not supported yet
+# RUN: not pkb-opt %t.split.pkb 2>&1 | FileCheck %s --check-prefix=SPLIT
+# SPLIT: model.py:12: all_to_all: has the symbolic split {"expr":"s0"}, which is not supported; export without --dynamic
+# RUN: not pkb-opt %t.dtype.pkb 2>&1 | FileCheck %s --check-prefix=DTYPE
+# DTYPE: tensors[1]: tensor of dtype 'quint4x2' (first at model.py:12) is not supported
+# RUN: not pkb-opt %t.symbol.pkb 2>&1 | FileCheck %s --check-prefix=SYMBOL
+# SYMBOL: tensors[0]: sizes: symbolic value 's0*2' is not supported; export without --dynamic
+# RUN: not pkb-opt %t.symbols.pkb 2>&1 | FileCheck %s --check-prefix=SYMBOLS
+# SYMBOLS: bundle has symbols ({"name":"s0"}), which are not supported; export without --dynamic
+# RUN: not pkb-opt %t.guards.pkb 2>&1 | FileCheck %s --check-prefix=GUARDS
+# GUARDS: bundle has guards ({"expr":"s0 > 4"}), which are not supported
+# RUN: not pkb-opt %t.encoding.pkb 2>&1 | FileCheck %s --check-prefix=ENCODING
+# ENCODING: model.py:12: aten::add.Tensor: argument encoding 'q' is not known
+# RUN: not pkb-opt %t.device.pkb 2>&1 | FileCheck %s --check-prefix=DEVICE
+# DEVICE: model.py:12: aten::to: device 'xla:0' is not supported
+# RUN: not pkb-opt %t.item.pkb 2>&1 | FileCheck %s --check-prefix=ITEM
+# ITEM: model.py:12: aten::item: gives a value to the host, which is not supported; keep it in a tensor
+# RUN: not pkb-opt %t.resize.pkb 2>&1 | FileCheck %s --check-prefix=RESIZE
+# RESIZE: model.py:12: aten::resize_: gives a tensor another storage, which is not supported; make a new tensor instead
+# RUN: not pkb-opt %t.host.pkb 2>&1 | FileCheck %s --check-prefix=HOST
+# HOST: model.py:12: all_reduce: a tensor in host memory is not supported; move it to the device first
+# RUN: not pkb-opt %t.overlap.pkb 2>&1 | FileCheck %s --check-prefix=OVERLAP
+# OVERLAP: arguments 0 and 1 overlap in memory and neither contains the other, which is not supported; pass the whole tensor
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "Inputs"))
+from bundle import spmd
+
+
+def case(name, **more):
+    def decorate(program):
+        spmd(f"{sys.argv[1]}.{name}.pkb", 2, lambda rank: program(rank.at(12)), **more)
+    return decorate
+
+
+case("collective")(lambda r: r.collective("reduce_scatter", [r.input([4])], [r.tensor([2])], reduce="sum"))
+case("reduction")(lambda r: r.all_reduce(r.input([4]), reduce="premul_sum", factor=2))
+case("band")(lambda r: r.all_reduce(r.input([4]), reduce="band"))
+case("uneven")(lambda r: r.collective("all_to_all", [r.input([4])], [r.tensor([4])], splits={"in": [1, 3], "out": [1, 3]}))
+case("ragged")(lambda r: r.collective("all_gather", [r.input([4])], [r.tensor([4]), r.tensor([3])]))
+case("split")(lambda r: r.collective("all_to_all", [r.input([4])], [r.tensor([4])],
+                                     splits={"in": [{"expr": "s0"}, 2], "out": [2, 2]}))
+case("dtype")(lambda r: r.op("aten::quantize", [{"t": r.input([4])}], [r.tensor([4], "quint4x2")]))
+case("symbol")(lambda r: r.tensors[r.input([4])].update(sizes=[{"expr": "s0*2"}]))
+case("symbols", edit=lambda b: b.update(symbols=[{"name": "s0"}]))(lambda r: None)
+case("guards", edit=lambda b: b.update(guards=[{"expr": "s0 > 4"}]))(lambda r: None)
+case("encoding")(lambda r: r.op("aten::add", [{"t": r.input([4])}, {"q": 1}], [r.tensor([4])], overload="Tensor"))
+case("device")(lambda r: r.op("aten::to", [{"t": r.input([4])}, {"device": "xla:0"}], [r.tensor([4])]))
+case("item")(lambda r: r.op("aten::item", [{"t": r.input([])}], [{"f": 1.0}]))
+case("host")(lambda r: r.all_reduce(r.literal(r.tensor([4], storage=r.storage(16, "literal", device="cpu")), bytes(16))))
+
+
+@case("resize")
+def resize(r):
+    x = r.input([4])
+    r.op("aten::resize_", [{"t": x}, {"is": [8]}], [x], mutates=[x])
+
+
+@case("overlap")
+def overlap(r):
+    memory = r.storage(24, "input")
+    r.input([4], storage=memory)
+    r.input([4], storage=memory, offset=2)
