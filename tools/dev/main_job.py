@@ -122,9 +122,8 @@ def result_row(name, results, manifest, original):
     """One row of the table from the JSON lines of pkb-run."""
     check = next(r for r in results if r["kind"] == "check")
     times = [r for r in results if r["kind"] == "time"]
-    errors = []
-    for tensor in check["tensors"]:
-        errors.append("exact" if tensor.get("exact") else f"{tensor.get('ratio', 0):.2g} of bound")
+    errors = ["exact" if all(t["rule"] == "bitwise" and t["right"] for t in check["tensors"]) else
+              f"{max(t['error_over_bound'] for t in check['tensors']):.2g}"] if check["tensors"] else []
     sent = [s.get("sent_bytes") for s in manifest["steps"] if s["kind"] == "launch"]
     ours = human_bytes(sum(sent)) if sent and all(isinstance(s, int) for s in sent) else "?"
     theirs_bytes, theirs = original
@@ -138,7 +137,8 @@ def result_row(name, results, manifest, original):
         if mine and best:
             timed = f"{mine:.1f} / {best:.1f}"
     verdict = check["verdict"] if check.get("checked") else "ran, not checked"
-    return [name, str(check["device"]).split(":")[0], str(check.get("world_size", "?")), ", ".join(sorted(set(errors))) or "-",
+    device = "emulated" if "emulated" in check["device"] else re.sub(r"^\d+ (x )?|\s*\(.*$", "", check["device"])
+    return [name, device, str(check.get("world_size", "?")), errors[0] if errors else "-",
             f"{ours} / {human_bytes(theirs_bytes)}", f"{ours_launches} / {theirs}", timed, verdict]
 
 
@@ -170,7 +170,7 @@ def shorten(path):
 
 
 def print_table(rows):
-    head = ["problem", "device", "W", "max error", "bytes: our kernels / NCCL", "launches: ours / theirs",
+    head = ["problem", "device", "W", "max error / bound", "bytes: our kernels / NCCL", "launches: ours / theirs",
             "µs: ours / best baseline", "verdict"]
     widths = [max(len(r[c]) for r in [head, *rows]) for c in range(len(head))]
     for row in [head, *rows]:
