@@ -29,12 +29,21 @@ def meeting_problem(group, metas):
     group: global ranks; metas: one dict per member, in group order.
     """
     first = metas[0]
+    if len({meta["name"] == "return" for meta in metas}) > 1:
+        return "deadlock in the program: " + "; ".join(waits(rank, group, meta) for rank, meta in zip(group, metas))
     for key, noun in (("name", "collective"), ("reduce", "reduction"), ("root", "root"), ("dtype", "dtype")):
         for rank, meta in zip(group, metas):
             if meta.get(key) != first.get(key):
                 return _differ(group[0], first, rank, meta, noun, first.get(key), meta.get(key))
     check = _SHAPES.get(first["name"])
     return check(group, metas) if check else None
+
+
+def waits(rank, group, meta):
+    """One clause on what a rank waits in. A rank that has left the function meets the others in a "return"."""
+    if meta["name"] == "return":
+        return f"rank {rank} has returned from {meta['site']}"
+    return f"rank {rank} waits in {meta['name']} of group {list(group)} at {meta['site']}"
 
 
 def _differ(rank_a, a, rank_b, b, noun, value_a, value_b):

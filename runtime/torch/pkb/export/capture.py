@@ -31,9 +31,9 @@ class Inputs:
         device = torch.device("cuda", rank)
         with self.rank.running():
             if _takes_trial(self.function):
-                value = self.function(rank, world_size, device, trial=trial)
+                value = self.rank.call(self.function, (rank, world_size, device), self.what, trial=trial)
             elif trial == 0:
-                value = self.function(rank, world_size, device)
+                value = self.rank.call(self.function, (rank, world_size, device), self.what)
             else:
                 raise ExportError(f"{self.what} takes no trial; its signature is (rank, world_size, device, trial=0)", code=2)
         value = source.check_call(value, self.what)
@@ -142,6 +142,7 @@ class RankCapture:
         record = first["record"]
         player = Replayer(record, first["groups"], lambda name: first["blobs"][name[8:-4]], self.exchange)
         player.run({sid: s.clone() for sid, s in run["before"].items()})
+        self.rank.all_return(f"the replay on {what}")
         if run["done"] != player.log:
             raise ExportError(
                 f"replay on {what}: the record makes other collectives than the function: {_first_other(run['done'], player.log)}"

@@ -228,7 +228,7 @@ class _Coordinator:
         for k, r in enumerate(self.ranks):
             if r.waiting and r.waiting[0] == "meet":
                 _, group, meta, _, _ = r.waiting
-                lines.append(f"rank {k} waits in {meta['name']} of group {list(group)} at {meta['site']}")
+                lines.append(agree.waits(k, group, meta))
             elif r.waiting:
                 _, _, peer, _, meta = r.waiting
                 lines.append(f"rank {k} waits to receive from {'anybody' if peer is None else f'rank {peer}'} at {meta['site']}")

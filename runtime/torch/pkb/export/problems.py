@@ -43,6 +43,8 @@ def problem_job(checkout, problem, m, n, dtype, random, common):
         raise InputError(f"--dtype must be one of {', '.join(DTYPES)}, got: {dtype}")
     if m < 1 or n < 1:
         raise InputError(f"--m and --n must be positive, got: {m} and {n}")
+    if not os.path.isfile(os.path.join(checkout, "utils", "input_output_tensors.py")):
+        raise InputError(f"{checkout} has no utils/input_output_tensors.py, which makes the inputs; check out the whole repository")
     random = bool(random) and problem in CONSTANT_INPUTS
     folder = tempfile.mkdtemp(prefix="pkb-problem-")
     path = os.path.join(folder, "pkb_problem_inputs.py")

@@ -173,12 +173,17 @@ class Rank:
         finally:
             self.recorder = None
 
-    @staticmethod
-    def call(function, arguments):
-        """function(*arguments), with every functional collective among the results waited for."""
-        result = function(*arguments)
+    def call(self, function, arguments, what="the function", **named):
+        """function(*arguments), with every functional collective among the results waited for and all ranks returned."""
+        result = function(*arguments, **named)
         _settle(result)
+        self.all_return(what)
         return result
+
+    def all_return(self, what):
+        """Meet all ranks at the end of `what`: a rank that waits in a collective that others never call is found here."""
+        meta = {"name": "return", "site": what, "inputs": [], "outputs": []}
+        self.exchange.meet(tuple(range(self.world_size)), meta, [])
 
     # Collectives
 
