@@ -34,6 +34,36 @@ def VerifyCommPass : Pass<"pkb-verify-comm", "::mlir::ModuleOp"> {
 // L2
 //===----------------------------------------------------------------------===//
 
+def VerifyXferPass : Pass<"pkb-verify-xfer", "::mlir::ModuleOp"> {
+  let summary = "prove that the kernels of level L2 coordinate their ranks";
+  let description = [{
+    Changes nothing; reports every offender, once per code and operation. Each kernel is run on all ranks of its group in a model:
+    blocks are sequential, and what they do is known when the kernel is.
+
+    * `XV0xx`: the kernel is one that the proof can speak about;
+    * `XV1xx`: every part of every result is written once per call, with what
+      the collective named by `implements` defines;
+    * `XV2xx`: each wait has a signal and each signal a wait, in band exactly
+      where the data are LL lines;
+    * `XV3xx`: no ranks wait for each other;
+    * `XV4xx`: waiting blocks are resident together, messages and staging
+      buffers fit;
+    * `XV5xx`: each read of a symmetric buffer happens after its write, and no
+      slot is written again before it has been read, within a call and across
+      calls.
+
+    The codes and the arguments are in docs/Rationale/VerifyXfer.md. A kernel that implements `none` gets a remark: its contributions
+    were not checked.
+
+    *Precondition*: the module verifies. *Postcondition*: the above; what cannot be proved is rejected. *Declines*: never.
+  }];
+  let options = [
+    Option<"sms", "sms", "int64_t", "132",
+           "Multiprocessors of the device; a kernel that waits may have one block on each">,
+    Option<"arenaBytes", "arena-bytes", "int64_t", "256ll << 20",
+           "Bytes of a channel's symmetric region on one rank">];
+}
+
 //===----------------------------------------------------------------------===//
 // L3
 //===----------------------------------------------------------------------===//

@@ -15,6 +15,15 @@ using namespace pkb;
 
 namespace {
 
+/// What the kernel of a collective promises to compute.
+xfer::Collective collectiveOf(Operation *op) {
+  if (isa<comm::AllReduceOp>(op))
+    return xfer::Collective::AllReduce;
+  if (isa<comm::AllGatherOp>(op))
+    return xfer::Collective::AllGather;
+  return isa<comm::AllToAllOp>(op) ? xfer::Collective::AllToAll : xfer::Collective::None;
+}
+
 /// Builds the body of one kernel.
 class ExchangeBuilder {
 public:
@@ -76,7 +85,8 @@ LogicalResult ExchangeBuilder::build(StringRef name, TypeRange operands) {
   std::string summary;
   llvm::raw_string_ostream(summary) << source << op->getName().stripDialect() << " of " << elements << " x " << element;
   kernel = xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), op.getGroup(), schedule,
-                                  builder.getStringAttr(summary));
+                                  builder.getStringAttr(summary),
+                                  xfer::CollectiveAttr::get(builder.getContext(), collectiveOf(op.getOperation())));
   Block &entry = kernel.getBody().emplaceBlock();
   for (Type type : operands)
     entry.addArgument(type, loc);

@@ -28,4 +28,14 @@ def Xfer_Protocol : Xfer_Enum<"Protocol", "how a reader learns that data in a sy
   I32EnumAttrCase<"Staged", 0, "staged">,
   I32EnumAttrCase<"Lines", 1, "lines">]>;
 
+def Xfer_Collective : Xfer_Enum<"Collective", "what a kernel promises to compute", [
+  I32EnumAttrCase<"None", 0, "none">,
+  I32EnumAttrCase<"AllReduce", 1, "all_reduce">,
+  I32EnumAttrCase<"AllGather", 2, "all_gather">,
+  I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
+
+def Xfer_CollectiveAttr : EnumAttr<Xfer_Dialect, Xfer_Collective, "collective"> {
+  let assemblyFormat = "$value";
+}
+
 #endif // PKB_DIALECTS_XFER_IR_XFERENUMS_TD

@@ -37,16 +37,17 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
   let summary = "a kernel that all ranks of a group run together";
   let description = [{
     The block arguments are the tensors in ordinary memory, contiguous. The schedule gives grid, block and chunking, the same on
-    every rank.
+    every rank. `implements` names the collective whose contributions `pkb-verify-xfer` holds the kernel to; `none` promises nothing.
 
     **Constraints:**
     * `kernel_c1`: every argument is a contiguous memref of static shape;
     * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, Xfer_ScheduleAttr:$schedule,
-                       OptionalAttr<StrAttr>:$summary); // free text, the comment above the emitted kernel
+                       OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
+                       DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Ranks per group.
@@ -103,13 +104,14 @@ def Xfer_OwnRankOp : Xfer_Op<"own_rank", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
-def Xfer_SelectOp : Xfer_Op<"select", [Pure, SameTypeOperands]> {
+def Xfer_SelectOp : Xfer_Op<"select", [Pure]> {
   let summary = "the tensor that belongs to a rank";
   let description = [{
     For the list forms of collectives: tensor number `rank` of `tensors`.
 
     **Constraints:**
-    * `select_c1`: as many tensors as ranks, all consecutive arguments of the kernel.
+    * `select_c1`: as many tensors as ranks, all consecutive arguments of the kernel;
+    * `select_c2`: all of the result's type.
   }];
   let arguments = (ins Index:$rank, Variadic<AnyMemRef>:$tensors);
   let results = (outs AnyMemRef:$tensor);
@@ -166,7 +168,7 @@ def Xfer_SignalOp : Xfer_Op<"signal", [AttrSizedOperandSegments, MemoryEffects<[
   }];
   let arguments = (ins Xfer_FlagsType:$flags, Optional<Index>:$peer, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after,
                        UnitAttr:$in_band);
-  let assemblyFormat = "$flags (`peer` $peer^)? `chunk` $chunk `after` $after (`in_band` $in_band^)? attr-dict";
+  let assemblyFormat = "$flags (`peer` $peer^)? `chunk` $chunk (`after` $after^)? (`in_band` $in_band^)? attr-dict";
 }
 
 def Xfer_WaitOp : Xfer_Op<"wait", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -184,7 +186,7 @@ def Xfer_ConsumeOp : Xfer_Op<"consume", [MemoryEffects<[MemRead]>]> {
   }];
   let arguments = (ins Xfer_SymmType:$buffer, Index:$peer, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after);
   let results = (outs Xfer_TileType:$tile);
-  let assemblyFormat = "$buffer `peer` $peer `chunk` $chunk `after` $after attr-dict `:` type($buffer) `->` type($tile)";
+  let assemblyFormat = "$buffer `peer` $peer `chunk` $chunk (`after` $after^)? attr-dict `:` type($buffer) `->` type($tile)";
   let hasVerifier = 1;
 }
 
@@ -199,11 +201,11 @@ def Xfer_ContributionsOp : Xfer_Op<"contributions", [MemoryEffects<[MemRead]>]> 
   }];
   let arguments = (ins Xfer_SymmType:$buffer, Xfer_TileType:$own, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after);
   let results = (outs Variadic<Xfer_TileType>:$tiles);
-  let assemblyFormat = "$buffer `own` $own `chunk` $chunk `after` $after attr-dict `:` type($buffer) `,` type($own) `->` type($tiles)";
+  let assemblyFormat = "$buffer `own` $own `chunk` $chunk (`after` $after^)? attr-dict `:` type($buffer) `,` type($own) `->` type($tiles)";
   let hasVerifier = 1;
 }
 
-def Xfer_MapOp : Xfer_Op<"map", [Pure, SingleBlockImplicitTerminator<"YieldOp">]> {
+def Xfer_MapOp : Xfer_Op<"map", [Pure, SingleBlock]> {
   let summary = "an element-wise function of tiles";
   let description = [{
     The body maps one element of each operand to one element of the result, with ops of `arith` and `math`.
@@ -221,7 +223,6 @@ def Xfer_MapOp : Xfer_Op<"map", [Pure, SingleBlockImplicitTerminator<"YieldOp">]
 def Xfer_YieldOp : Xfer_Op<"yield", [Pure, Terminator, HasParent<"MapOp">]> {
   let summary = "the result of an `xfer.map` body";
   let arguments = (ins Variadic<AnyType>:$values);
-  let builders = [OpBuilder<(ins), [{}]>];
   let assemblyFormat = "$values attr-dict `:` type($values)";
 }
 

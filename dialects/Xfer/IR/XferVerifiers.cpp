@@ -87,6 +87,9 @@ LogicalResult SelectOp::verify() {
     if (!argument || (expected >= 0 && static_cast<int64_t>(argument.getArgNumber()) != expected))
       return emitOpError() << "must select among consecutive arguments of the kernel";
     expected = argument.getArgNumber() + 1;
+    // select_c2
+    if (tensor.getType() != getTensor().getType())
+      return emitOpError() << "must select among tensors of type " << getTensor().getType() << ", got: " << tensor.getType();
   }
   return success();
 }
@@ -163,8 +166,8 @@ LogicalResult MapOp::verify() {
     if (argument.getType() != element)
       return emitOpError() << "body argument " << index << " must have type " << element << ", got: " << argument.getType();
   }
-  auto yield = cast<YieldOp>(block.getTerminator());
-  if (yield.getValues().size() != 1 || yield.getValues().front().getType() != getResult().getType().getElementType())
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield || yield.getValues().size() != 1 || yield.getValues().front().getType() != getResult().getType().getElementType())
     return emitOpError() << "must yield one value of type " << getResult().getType().getElementType();
   return success();
 }

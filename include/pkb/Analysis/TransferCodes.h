@@ -24,8 +24,8 @@ llvm::StringRef transferCodeName(TransferCode code);
 /// One line that says what is wrong, without the witness.
 llvm::StringRef transferCodeTitle(TransferCode code);
 
-/// Collects rejections. A mistake shows up on every rank, chunk and block; only its first witness is reported, that is, one error per code and
-/// operation.
+/// Collects rejections. A mistake shows up on every rank, chunk and block; only its first witness is reported, that is,
+/// one error per code and operation.
 class TransferReporter {
 public:
   /// An operation with what it has to do with the witness.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===- TransferModel.h - the events of a kernel on every rank ---*- C++ -*-===//
 //
-// A kernel of level L2 has no control flow that depends on data, so what a block does is a list of events that is known when the kernel is: which
-// slots it writes and reads, whom it signals, for whom it waits. The model unrolls that list for every rank of a group and
-// for one class of blocks, up to a number of chunks. docs/Rationale/VerifyXfer.md says why that number may be small and why one block per class
-// suffices.
+// A kernel of level L2 has no control flow that depends on data, so what a block does is a list of events that is known
+// when the kernel is: which slots it writes and reads, whom it signals, for whom it waits. The model unrolls that list
+// for every rank of a group and for one class of blocks, up to a number of chunks. docs/Rationale/VerifyXfer.md says
+// why that number may be small and why one block per class suffices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,18 +24,19 @@ struct TransferEvent {
   static constexpr int32_t kAllPeers = -1;
 
   Kind kind;
-  bool lines;       // put, read: of LL lines; signal, wait: in band
-  int32_t buffer;   // put, read: number of the symmetric buffer in the kernel; else -1
-  int32_t peer;     // rank in the group: whose region is written, who is signalled, whose data are read or waited for; or kAllPeers
-  int32_t chunk;    // number among the chunks of the block in its pipeline
+  bool lines;     // put, read: of LL lines; signal, wait: in band
+  int32_t buffer; // put, read: number of the symmetric buffer in the kernel; else -1
+  int32_t peer;   // rank in the group: whose region is written, who is signalled, whose data are read or waited for; or
+                  // kAllPeers
+  int32_t chunk;  // number among the chunks of the block in its pipeline
   int32_t pipeline; // number of the pipeline in the kernel
   mlir::Operation *op;
 
   bool all() const { return peer == kAllPeers; }
 };
 
-/// What a tile holds, of the chunk at hand. Contents do not depend on the number of the chunk, for a tile is always made from the chunk that its
-/// region is run for.
+/// What a tile holds, of the chunk at hand. Contents do not depend on the number of the chunk, for a tile is always
+/// made from the chunk that its region is run for.
 struct TileContent {
   enum class Kind : uint8_t { Input, Slot, Map };
   Kind kind;
@@ -43,7 +44,7 @@ struct TileContent {
   int32_t argument; // input: number of the kernel's argument; slot: number of the buffer
   int32_t part;     // input: which message of the argument, or -1; slot: the rank that has written it
   int32_t pipeline;
-  mlir::Operation *map;               // map: the xfer.map
+  mlir::Operation *map;                // map: the xfer.map
   llvm::SmallVector<int32_t> operands; // map: contents of its operands
 };
 
@@ -65,8 +66,8 @@ class TransferModel {
 public:
   explicit TransferModel(xfer::KernelOp kernel);
 
-  /// Unrolls the kernel for a block that has `chunks[k]` chunks in pipeline k. Reports XV001 and XV002 and fails there. `budget`
-  /// bounds the number of events.
+  /// Unrolls the kernel for a block that has `chunks[k]` chunks in pipeline k. Reports XV001 and XV002 and fails there.
+  /// `budget` bounds the number of events.
   llvm::LogicalResult unroll(llvm::ArrayRef<int64_t> chunks, TransferReporter &reporter, int64_t budget = 1 << 22);
 
   xfer::KernelOp getKernel() const { return kernel; }

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- TransferModel.cpp - the events of a kernel on every rank ---------===//
+
+#include "pkb/Analysis/TransferModel.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pkb;
+
+using Kind = TransferEvent::Kind;
+
+namespace pkb {
+
+/// Runs the kernel's regions for one rank and writes down what happens.
+class RankUnroller {
+public:
+  RankUnroller(TransferModel &model, int64_t rank, TransferReporter &reporter, int64_t budget)
+      : model(model), rank(rank), reporter(reporter), budget(budget), program(model.programs[rank]) {
+    for (auto [index, buffer] : llvm::enumerate(model.symmetric))
+      bufferNumber[buffer] = index;
+  }
+
+  LogicalResult run(ArrayRef<int64_t> chunks);
+
+private:
+  LogicalResult runBlock(Block &block);
+  LogicalResult runOp(Operation *op);
+  LogicalResult rankOf(Operation *op, Value value, int32_t absent, int32_t &number);
+  FailureOr<int32_t> argumentOf(Operation *op, Value memory);
+  LogicalResult addEvent(Kind kind, bool lines, Value buffer, int32_t peer, Operation *op);
+  int32_t slotOf(Value buffer, int64_t source);
+  void push(xfer::PutOp put, int32_t peer);
+
+  TransferModel &model;
+  int64_t rank;
+  TransferReporter &reporter;
+  int64_t budget;
+  RankProgram &program;
+  DenseMap<Value, int32_t> bufferNumber;
+  DenseMap<Value, int64_t> numbers; // values of type index
+  DenseMap<Value, int32_t> tiles;   // contents, while chunk == 0
+  int32_t pipeline = 0, chunk = 0;
+};
+
+} // namespace pkb
+
+static bool isLines(Value buffer) {
+  return cast<xfer::SymmType>(buffer.getType()).getProtocol() == xfer::Protocol::Lines;
+}
+
+LogicalResult RankUnroller::run(ArrayRef<int64_t> chunks) {
+  int64_t depth = model.kernel.getSchedule().getDepth();
+  for (auto [index, move] : llvm::enumerate(model.moves)) {
+    pipeline = index;
+    for (int64_t step = 0, steps = chunks[index] ? chunks[index] + depth : 0; step < steps; ++step) {
+      chunk = step;
+      if (chunk < chunks[index] && failed(runBlock(move.getProduce().front())))
+        return failure();
+      chunk = step - depth;
+      if (chunk >= 0 && chunk < chunks[index] && failed(runBlock(move.getConsume().front())))
+        return failure();
+    }
+  }
+  return success();
+}
+
+LogicalResult RankUnroller::runBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(runOp(&op)))
+      return failure();
+  return success();
+}
+
+/// The number of the rank that `value` stands for; `absent` where there is no value.
+LogicalResult RankUnroller::rankOf(Operation *op, Value value, int32_t absent, int32_t &number) {
+  number = absent;
+  if (!value)
+    return success();
+  auto found = numbers.find(value);
+  if (found == numbers.end()) {
+    reporter.report(TransferCode::NotUnderstood, op, "a rank must come from xfer.own_rank or xfer.for_peers");
+    return failure();
+  }
+  number = found->second;
+  return success();
+}
+
+/// The number of the kernel's argument that `memory` stands for on this rank.
+FailureOr<int32_t> RankUnroller::argumentOf(Operation *op, Value memory) {
+  if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
+    int32_t number = 0;
+    if (failed(rankOf(select, select.getRank(), 0, number)))
+      return failure();
+    if (static_cast<size_t>(number) < select.getTensors().size())
+      memory = select.getTensors()[number];
+  }
+  auto argument = dyn_cast<BlockArgument>(memory);
+  if (argument && argument.getOwner() == &model.kernel.getEntry())
+    return argument.getArgNumber();
+  reporter.report(TransferCode::NotUnderstood, op,
+                  "a tensor must be an argument of the kernel or an xfer.select of them");
+  return failure();
+}
+
+LogicalResult RankUnroller::addEvent(Kind kind, bool lines, Value buffer, int32_t peer, Operation *op) {
+  int32_t number = -1;
+  if (buffer) {
+    auto found = bufferNumber.find(buffer);
+    if (found == bufferNumber.end()) {
+      reporter.report(TransferCode::NotUnderstood, op, "a buffer must come from xfer.symm_buffer");
+      return failure();
+    }
+    number = found->second;
+  }
+  if (static_cast<int64_t>(program.events.size()) >= budget / model.ranks) {
+    reporter.report(TransferCode::OverBudget, op,
+                    "rank " + Twine(rank) + " does more than " + Twine(budget / model.ranks) +
+                        " things before its behaviour repeats; take fewer slots or a smaller depth");
+    return failure();
+  }
+  program.events.push_back({kind, lines, number, peer, chunk, pipeline, op});
+  return success();
+}
+
+/// The content of this rank's slot that `source` writes.
+int32_t RankUnroller::slotOf(Value buffer, int64_t source) {
+  return model.addContent({TileContent::Kind::Slot,
+                           static_cast<int32_t>(rank),
+                           bufferNumber.lookup(buffer),
+                           static_cast<int32_t>(source),
+                           pipeline,
+                           nullptr,
+                           {}});
+}
+
+/// Writes down what a put leaves in its slot.
+void RankUnroller::push(xfer::PutOp put, int32_t peer) {
+  int32_t content = tiles.lookup(put.getTile());
+  int64_t place = pipeline * model.symmetric.size() + bufferNumber.lookup(put.getBuffer());
+  for (int64_t target = 0; target < model.ranks; ++target)
+    if (peer == target || (peer < 0 && target != rank))
+      model.slotContents.try_emplace({place, rank * model.ranks + target}, content);
+}
+
+LogicalResult RankUnroller::runOp(Operation *op) {
+  constexpr int32_t all = TransferEvent::kAllPeers;
+  int32_t peer = all;
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](xfer::OwnRankOp own) {
+        numbers[own.getRank()] = rank;
+        return success();
+      })
+      .Case([](xfer::SelectOp) { return success(); }) // understood where it is used
+      .Case([&](xfer::ForPeersOp peers) -> LogicalResult {
+        Block &body = peers.getBody().front();
+        for (int64_t distance = 1; distance < model.ranks; ++distance) {
+          numbers[body.getArgument(0)] = (rank + distance) % model.ranks;
+          if (failed(runBlock(body)))
+            return failure();
+        }
+        return success();
+      })
+      .Case([&](xfer::LoadOp load) -> LogicalResult {
+        FailureOr<int32_t> argument = argumentOf(op, load.getSource());
+        if (failed(argument) || failed(rankOf(op, load.getPart(), -1, peer)))
+          return failure();
+        if (chunk == 0)
+          tiles[load.getTile()] = model.addContent(
+              {TileContent::Kind::Input, static_cast<int32_t>(rank), *argument, peer, pipeline, nullptr, {}});
+        return success();
+      })
+      .Case([&](xfer::StoreOp store) -> LogicalResult {
+        FailureOr<int32_t> argument = argumentOf(op, store.getDest());
+        if (failed(argument) || failed(rankOf(op, store.getPart(), -1, peer)))
+          return failure();
+        if (chunk == 0)
+          program.stores.push_back({*argument, peer, tiles.lookup(store.getTile()), op});
+        return success();
+      })
+      .Case([&](xfer::PutOp put) -> LogicalResult {
+        if (failed(rankOf(op, put.getPeer(), all, peer)) ||
+            failed(addEvent(Kind::Put, isLines(put.getBuffer()), put.getBuffer(), peer, op)))
+          return failure();
+        if (chunk == 0)
+          push(put, peer);
+        return success();
+      })
+      .Case([&](xfer::SignalOp signal) -> LogicalResult {
+        if (failed(rankOf(op, signal.getPeer(), all, peer)))
+          return failure();
+        return addEvent(Kind::Signal, signal.getInBand(), Value(), peer, op);
+      })
+      .Case([&](xfer::WaitOp wait) -> LogicalResult {
+        if (failed(rankOf(op, wait.getPeer(), all, peer)))
+          return failure();
+        return addEvent(Kind::Wait, wait.getInBand(), Value(), peer, op);
+      })
+      .Case([&](xfer::ConsumeOp consume) -> LogicalResult {
+        if (failed(rankOf(op, consume.getPeer(), all, peer)) ||
+            failed(addEvent(Kind::Read, isLines(consume.getBuffer()), consume.getBuffer(), peer, op)))
+          return failure();
+        if (chunk == 0)
+          tiles[consume.getTile()] = slotOf(consume.getBuffer(), peer);
+        return success();
+      })
+      .Case([&](xfer::ContributionsOp reads) -> LogicalResult {
+        if (failed(addEvent(Kind::Read, isLines(reads.getBuffer()), reads.getBuffer(), all, op)))
+          return failure();
+        if (chunk == 0)
+          for (auto [source, tile] : llvm::enumerate(reads.getTiles()))
+            tiles[tile] =
+                static_cast<int64_t>(source) == rank ? tiles.lookup(reads.getOwn()) : slotOf(reads.getBuffer(), source);
+        return success();
+      })
+      .Case([&](xfer::MapOp map) {
+        if (chunk != 0)
+          return success();
+        SmallVector<int32_t> operands;
+        for (Value tile : map.getTiles())
+          operands.push_back(tiles.lookup(tile));
+        tiles[map.getResult()] = model.addContent(
+            {TileContent::Kind::Map, static_cast<int32_t>(rank), -1, -1, pipeline, op, std::move(operands)});
+        return success();
+      })
+      .Default([&](Operation *other) {
+        reporter.report(TransferCode::NotUnderstood, other, "it must not stand in a pipeline");
+        return failure();
+      });
+}
+
+TransferModel::TransferModel(xfer::KernelOp kernel) : kernel(kernel), ranks(kernel.getGroupSize()) {
+  for (Operation &op : kernel.getEntry()) {
+    if (auto buffer = dyn_cast<xfer::SymmBufferOp>(op))
+      symmetric.push_back(buffer);
+    else if (auto move = dyn_cast<xfer::PipelineOp>(op))
+      moves.push_back(move);
+  }
+}
+
+LogicalResult TransferModel::unroll(ArrayRef<int64_t> chunks, TransferReporter &reporter, int64_t budget) {
+  programs.assign(ranks, {});
+  contents.clear();
+  slotContents.clear();
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    if (failed(RankUnroller(*this, rank, reporter, budget).run(chunks)))
+      return failure();
+  return success();
+}
+
+int32_t TransferModel::addContent(TileContent content) {
+  contents.push_back(std::move(content));
+  return contents.size() - 1;
+}
+
+int32_t TransferModel::slotContent(int32_t pipeline, int32_t buffer, int64_t source, int64_t target) const {
+  auto found = slotContents.find({pipeline * symmetric.size() + buffer, source * ranks + target});
+  return found == slotContents.end() ? -1 : found->second;
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- VerifyXfer.cpp - gate of level L2: coordination ------------------===//
+//
+// What is proved, by which argument, and what is not: docs/Rationale/VerifyXfer.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Contract/Passes.h"
+#include "passes/Contract/VerifyXferRules.h"
+#include "pkb/Analysis/HappensBefore.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#define DEBUG_TYPE "pkb-verify-xfer"
+
+namespace pkb {
+#define GEN_PASS_DEF_VERIFYXFERPASS
+#include "passes/Contract/Passes.h.inc"
+} // namespace pkb
+
+using namespace mlir;
+using namespace pkb;
+
+/// The classes of blocks: for each, how many chunks a block has in each pipeline. The first is that of block 0.
+static SmallVector<SmallVector<int64_t>> blockClasses(ArrayRef<xfer::PipelineOp> pipelines, int64_t blocks) {
+  // Block b has ceil((chunks - b) / blocks) chunks, so the numbers change at b = chunks mod blocks only.
+  SmallVector<int64_t> firsts{0};
+  for (xfer::PipelineOp pipeline : pipelines)
+    firsts.push_back(std::min(chunksOf(pipeline), chunksOf(pipeline) % blocks));
+  SmallVector<SmallVector<int64_t>> classes;
+  for (int64_t block : firsts) {
+    SmallVector<int64_t> chunks;
+    for (xfer::PipelineOp pipeline : pipelines)
+      chunks.push_back(std::max<int64_t>(0, chunksOf(pipeline) - block + blocks - 1) / blocks);
+    if (!llvm::is_contained(classes, chunks))
+      classes.push_back(chunks);
+  }
+  return classes;
+}
+
+/// Proves the order of one class of blocks for rings of `slots` slots.
+static void checkOrder(TransferModel &model, ArrayRef<int64_t> chunks, int64_t slots, bool first,
+                       TransferReporter &reporter) {
+  int64_t depth = model.getKernel().getSchedule().getDepth();
+  SmallVector<int64_t> unrolled;
+  for (int64_t count : chunks)
+    unrolled.push_back(std::min(count, std::max(depth + 3, count > slots ? slots + 2 : 0)));
+  if (failed(model.unroll(unrolled, reporter)))
+    return;
+  HappensBefore(model, slots, /*endsCall=*/first, reporter).run();
+  if (first)
+    checkContributions(model, reporter);
+}
+
+static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
+  TransferReporter reporter;
+  checkRoom(kernel, limits, reporter);
+  if (reporter.has(TransferCode::TooManyRanks))
+    return false;
+  checkTokens(kernel, reporter);
+  if (kernel.getImplements() == xfer::Collective::None)
+    kernel.emitRemark() << "contributions were not checked, for the kernel does not say which collective it implements";
+
+  TransferModel model(kernel);
+  for (Operation &op : kernel.getEntry())
+    if (!isa<xfer::SymmBufferOp, xfer::FlagsOp, xfer::PipelineOp>(op))
+      reporter.report(TransferCode::NotUnderstood, &op, "it must not stand at the top of a kernel");
+  if (reporter.has(TransferCode::NotUnderstood))
+    return false;
+
+  xfer::ScheduleAttr schedule = kernel.getSchedule();
+  for (auto [index, chunks] : llvm::enumerate(blockClasses(model.pipelines(), schedule.getBlocks()))) {
+    // A ring that is safe is safe with more slots, so a short one is tried first.
+    int64_t slots = schedule.getSlots(), shorter = std::min(slots, 2 * schedule.getDepth() + 4);
+    if (shorter < slots) {
+      TransferReporter trial;
+      trial.silence();
+      checkOrder(model, chunks, shorter, index == 0, trial);
+      if (trial.has(TransferCode::SlotReusedEarly))
+        shorter = slots;
+    }
+    checkOrder(model, chunks, shorter, index == 0, reporter);
+  }
+  return !reporter.failed();
+}
+
+namespace {
+
+struct VerifyXferPass : pkb::impl::VerifyXferPassBase<VerifyXferPass> {
+  using Base::Base;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (sms < 1 || arenaBytes < 1) {
+      module.emitError() << "options of pkb-verify-xfer must be positive, got: sms=" << sms
+                         << " arena-bytes=" << arenaBytes;
+      return signalPassFailure();
+    }
+    bool legal = true;
+    for (auto kernel : module.getOps<xfer::KernelOp>())
+      legal &= verifyKernel(kernel, XferLimits{sms, arenaBytes});
+    module.walk([&](xfer::LaunchOp launch) {
+      TransferReporter reporter;
+      if (auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(launch, launch.getKernelAttr()))
+        checkOperands(launch, kernel, reporter);
+      legal &= !reporter.failed();
+    });
+    if (!legal)
+      signalPassFailure();
+  }
+};
+
+} // namespace

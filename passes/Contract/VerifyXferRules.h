@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- VerifyXferRules.h - the parts of the gate of level L2 ----*- C++ -*-===//
+//
+// Private to pkb-verify-xfer. Every rule reports what it finds; none changes the kernel.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_PASSES_CONTRACT_VERIFYXFERRULES_H
+#define PKB_PASSES_CONTRACT_VERIFYXFERRULES_H
+
+#include "pkb/Analysis/TransferModel.h"
+
+namespace pkb {
+
+/// What the gate assumes of the machine.
+struct XferLimits {
+  int64_t sms;        // streaming multiprocessors of one device
+  int64_t arenaBytes; // bytes of a channel's region on one rank
+};
+
+/// XV4xx: blocks are resident together, buffers fit, chunks can be counted. Needs no model.
+void checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferReporter &reporter);
+
+/// XV203, XV204, XV206, XV207, XV501: the token graph says what the order of the operations says. Needs no model.
+void checkTokens(xfer::KernelOp kernel, TransferReporter &reporter);
+
+/// XV003, XV1xx: what is written where, on every rank. The model must be unrolled for a block with at least one chunk
+/// of every pipeline.
+void checkContributions(TransferModel &model, TransferReporter &reporter);
+
+/// XV106: no operand of a launch overlaps one that the kernel writes.
+void checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter);
+
+/// Chunks of `pipeline`, at least 1.
+int64_t chunksOf(xfer::PipelineOp pipeline);
+
+} // namespace pkb
+
+#endif // PKB_PASSES_CONTRACT_VERIFYXFERRULES_H

@@ -1,0 +1,1306 @@
+// RUN: pkb-opt %s -split-input-file -pkb-verify-xfer -verify-diagnostics
+
+// One program per code of include/pkb/Analysis/TransferCodes.def. Each is a right kernel with one mistake: the all-gather, all-reduce or
+// all-to-all of test/Passes/Contract/verify-xfer.mlir on two ranks, unless said otherwise.
+
+// XV001: a rank that is a number, not one of the group's ranks seen from this one.
+xfer.kernel @rank_is_a_number group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    // expected-error @+1 {{'arith.constant' op XV001: an operation or a rank that the proof does not understand: it must not stand in a pipeline}}
+    %me = arith.constant 0 : index
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV003: a result is read back.
+// expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
+xfer.kernel @reads_result group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+     {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.load' op XV003: a tensor of the kernel is both read and written: argument 1 is a result, which other blocks and threads write}}
+    %back = xfer.load %out part %me chunk %c : memref<16xf32> -> <f32>
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV004: vectors are made for one element type.
+// expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
+xfer.kernel @two_element_types group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+     {
+^bb0(%in: memref<8xf32>, %half: memref<8xf16>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %other = xfer.load %half chunk %c : memref<8xf16> -> <f16>
+    // expected-error @+1 {{'xfer.load' op XV004: tiles of several element types in one kernel: here f32, before f16}}
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV101: the own part is left out.
+// expected-error @+1 {{'xfer.kernel' op XV101: a part of a result is never written: rank 0 never writes part 0 of argument 1}}
+xfer.kernel @own_part_missing group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV102: the own part is written in both regions.
+xfer.kernel @own_part_twice group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.store' op XV102: a part of a result is written more than once: rank 0 writes part 0 of argument 1 again}}
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV103: what comes from a peer is written to the place of the own part, and the other way round.
+xfer.kernel @parts_exchanged group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 part 1 of argument 1 gets argument 0 of rank 0, expected argument 0 of rank 1}}
+      xfer.store %tile to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 part 0 of argument 1 gets argument 0 of rank 1, expected argument 0 of rank 0}}
+      xfer.store %got to %out part %me chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV103: the contributions are added in the wrong order, so ranks would round differently from the definition.
+xfer.kernel @sum_out_of_order group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_reduce {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+    %own = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %all:2 = xfer.contributions %buffer own %own chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f32>
+    %sum = xfer.map %all#0, %all#1 {
+    ^bb0(%v0: f32, %v1: f32):
+      %s = arith.addf %v1, %v0 : f32
+      xfer.yield %s : f32
+    } : (!xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
+    // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 the result has argument 0 of rank 0 as addend 1, expected argument 0 of rank 1}}
+    xfer.store %sum to %out chunk %c : <f32>, memref<8xf32>
+  }
+}
+
+// -----
+
+// XV103: one contribution is left out.
+xfer.kernel @addend_missing group(<[[0, 1, 2]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_reduce {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+    %own = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %all:3 = xfer.contributions %buffer own %own chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f32>, !xfer.tile<f32>
+    %sum = xfer.map %all#0, %all#1, %all#2 {
+    ^bb0(%v0: f32, %v1: f32, %v2: f32):
+      %s = arith.addf %v0, %v1 : f32
+      xfer.yield %s : f32
+    } : (!xfer.tile<f32>, !xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
+    // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 the result has argument 0 of rank 1 as addend 2, expected argument 0 of rank 2}}
+    xfer.store %sum to %out chunk %c : <f32>, memref<8xf32>
+  }
+}
+
+// -----
+
+// XV103: not a sum.
+xfer.kernel @product group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_reduce {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+    %own = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %all:2 = xfer.contributions %buffer own %own chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f32>
+    %sum = xfer.map %all#0, %all#1 {
+    ^bb0(%v0: f32, %v1: f32):
+      %s = arith.mulf %v0, %v1 : f32
+      xfer.yield %s : f32
+    } : (!xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
+    // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 the result adds 1 contributions, expected 2}}
+    xfer.store %sum to %out chunk %c : <f32>, memref<8xf32>
+  }
+}
+
+// -----
+
+// XV104: an all-gather kernel that says it is an all-reduce.
+// expected-error @+1 {{'xfer.kernel' op XV104: the tensors of a kernel do not fit its collective: all_reduce on 2 ranks reads 1 messages and writes 1, this one reads 1 and writes 2}}
+xfer.kernel @wrong_collective group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_reduce {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV105: a result that nobody touches.
+// expected-error @+1 {{'xfer.kernel' op XV105: a tensor of a kernel is neither read nor written: argument 2}}
+xfer.kernel @unused_tensor group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>, %more: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV106: the result overlaps the input.
+func.func @main(%memory: memref<24xf32>) {
+  %in = memref.reinterpret_cast %memory to offset: [0], sizes: [8], strides: [1] : memref<24xf32> to memref<8xf32>
+  %out = memref.reinterpret_cast %memory to offset: [0], sizes: [16], strides: [1] : memref<24xf32> to memref<16xf32>
+  // expected-error @+1 {{'xfer.launch' op XV106: a launch writes memory that another operand of it covers: operand 1 is written and overlaps operand 0}}
+  xfer.launch @overlap(%in, %out) : memref<8xf32>, memref<16xf32>
+  return
+}
+xfer.kernel @overlap group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV201: a rank signals itself, so the waits for the others have no signal (and all that follows from it).
+// expected-error @+1 {{'xfer.kernel' op XV504: a call can end on a rank before another rank has begun it: rank 0 waits for nothing of rank 1, so it can be two calls ahead and overwrite what rank 1 still reads}}
+xfer.kernel @no_signal group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    // expected-error @+1 {{'xfer.signal' op XV202: nobody waits for a signal: rank 0 never waits for chunk 1 of rank 0}}
+    xfer.signal %flags peer %me chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      // expected-error @+1 {{'xfer.wait' op XV201: no signal satisfies a wait: rank 0 waits for chunk 0 of rank 1, which never signals rank 0}}
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV502: a read of a symmetric buffer is not ordered after the write that it reads: rank 0 reads chunk 0 of rank 1 in staged buffer 0 without a wait for what rank 1 signals after writing it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV202: the last signal is never waited for: a second one, to oneself.
+xfer.kernel @signal_to_oneself group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+    // expected-error @+1 {{'xfer.signal' op XV202: nobody waits for a signal: rank 0 never waits for chunk 1 of rank 0}}
+    xfer.signal %flags peer %me chunk %c
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV203: staged data carry no signal.
+xfer.kernel @flag_for_lines group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %second = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    // expected-note @+1 {{the put}}
+    %again = xfer.put %tile into %second chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    // expected-error @+1 {{'xfer.signal' op XV203: a signal is in band exactly where its data are LL lines, and this one is not: it is in band, but what is put before it goes to a staged buffer}}
+    xfer.signal %flags chunk %c after %again in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV203: a signal in band without data.
+xfer.kernel @nothing_in_band group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    // expected-error @+1 {{'xfer.signal' op XV203: a signal is in band exactly where its data are LL lines, and this one is not: it is in band, but nothing is put before it}}
+    xfer.signal %flags chunk %c in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV204: staged data are waited for in band.
+xfer.kernel @waits_in_band group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %flag = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+2 {{'xfer.wait' op XV204: a wait is in band exactly where LL lines are read after it, and this one is not: it is in band, but its token guards a staged buffer}}
+      // expected-error @+1 {{'xfer.wait' op XV201: no signal satisfies a wait: rank 1 waits for chunk 0 of rank 0, which never signals rank 1 in band}}
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      // expected-note @+1 {{the read}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %flag, %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV204: a wait in band after which nothing is read.
+xfer.kernel @waits_for_no_lines group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      // expected-error @+1 {{'xfer.wait' op XV204: a wait is in band exactly where LL lines are read after it, and this one is not: it is in band, but nothing is read after it}}
+      %more = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV205: two pipelines count their chunks on the same flags.
+// expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
+xfer.kernel @counts_twice group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+     {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>, %also: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  // expected-note @+1 {{the earlier pipeline}}
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-note @+1 {{the read that is not ordered before it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.put' op XV503: a slot is written again before it has been read: rank 0 writes chunk 1 into slot 1 of buffer 0 on rank 1, which may still read chunk 1 there}}
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    // expected-error @+1 {{'xfer.signal' op XV205: a flag gets a smaller value than it had: an earlier pipeline of the kernel has counted its chunks on the same flags, and this one starts again}}
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %also part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV502: a read of a symmetric buffer is not ordered after the write that it reads: rank 0 reads chunk 0 of rank 1 in staged buffer 0 without a wait for what rank 1 signals after writing it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %also part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV205: a signal for a chunk that lies behind one that has been signalled.
+xfer.kernel @signals_backwards group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 1, slots = 4, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 4, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 4, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    // expected-error @+1 {{'xfer.signal' op XV205: a flag gets a smaller value than it had: rank 0 sets its flag on rank 1 to 1 chunks after 2}}
+    xfer.signal %flags chunk %c
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 4, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV206: the signal does not name the put.
+xfer.kernel @put_not_named group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    // expected-note @+1 {{the put}}
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    // expected-error @+1 {{'xfer.signal' op XV206: a signal does not name the token of a put that it publishes: its operands after `after` must include the token of each put before it}}
+    xfer.signal %flags chunk %c
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV207: pushed after the signal.
+xfer.kernel @put_after_signal group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    xfer.signal %flags chunk %c
+    // expected-error @+1 {{'xfer.put' op XV207: no signal publishes a put: no xfer.signal comes after it in its region}}
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV502: a read of a symmetric buffer is not ordered after the write that it reads: rank 1 reads chunk 0 of rank 0 in staged buffer 0 without a wait for what rank 0 signals after writing it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV301: each rank waits for the others before it pushes.
+xfer.kernel @wait_before_push group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      // expected-error @+1 {{'xfer.wait' op XV301: ranks wait for each other: rank 0 waits for chunk 0 of rank 1, rank 1 waits for chunk 0 of rank 0}}
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  }
+}
+
+// -----
+
+// XV301 on three ranks: each signals the next one only when the one before it has signalled, in rotated order.
+xfer.kernel @wait_before_push_3 group(<[[0, 1, 2]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<24xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      // expected-error @+1 {{'xfer.wait' op XV301: ranks wait for each other: rank 0 waits for chunk 0 of rank 1, rank 1 waits for chunk 0 of rank 2, rank 2 waits for chunk 0 of rank 0}}
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<24xf32>
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<24xf32>
+  }
+}
+
+// -----
+
+// XV401: a grid that cannot be resident while it waits.
+// expected-error @+1 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 133 blocks of 32 threads wait, 132 are certain to be resident (one on each multiprocessor)}}
+xfer.kernel @too_many_waiting group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 133, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV402: more blocks than flags.
+// expected-error @+2 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 257 blocks of 32 threads wait, 132 are certain to be resident (one on each multiprocessor)}}
+// expected-error @+1 {{'xfer.kernel' op XV402: more blocks than a channel has flags for: it has 257, there are 256}}
+xfer.kernel @too_many_blocks group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 257, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV403: a megabyte of lines holds half a megabyte of data.
+xfer.kernel @lines_too_long group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 32, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<131076xf32>, %out: memref<262152xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  // expected-error @+1 {{'xfer.pipeline' op XV403: a message does not fit its LL lines: 131076 elements of 4 bytes need 1048608 bytes of lines per rank, there are 1048576}}
+  xfer.pipeline 131076 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<131076xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<262152xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<262152xf32>
+    }
+  }
+}
+
+// -----
+
+// XV404: staging that no arena holds.
+// expected-error @+1 {{'xfer.kernel' op XV404: the staging buffers do not fit the arena: they need 268435456 bytes per parity, an arena of 268435456 has 132085760}}
+xfer.kernel @staging_too_large group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 16777216, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 16777216, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 16777216, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV404: numbers that do not fit 64 bits are as large as they can be.
+// expected-error @+1 {{'xfer.kernel' op XV404: the staging buffers do not fit the arena: they need 9223372036854775807 bytes per parity, an arena of 268435456 has 132085760}}
+xfer.kernel @staging_overflows group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4611686018427387904, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4611686018427387904, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4611686018427387904, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV405: 2^24 chunks in one block.
+xfer.kernel @too_many_chunks group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<67108864xf32>, %out: memref<134217728xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  // expected-error @+1 {{'xfer.pipeline' op XV405: more chunks than a flag can count: block 0 has 16777216 chunks, a flag counts to 16777215}}
+  xfer.pipeline 67108864 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<67108864xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<134217728xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<134217728xf32>
+    }
+  }
+}
+
+// -----
+
+// XV406: a chunk larger than its slot.
+xfer.kernel @chunk_too_large group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  // expected-note @+1 {{the buffer}}
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 8 elements does not fit a slot of 4}}
+  xfer.pipeline 8 by 8 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV406: a chunk of 12 bytes.
+xfer.kernel @chunk_of_12_bytes group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 3 elements of 4 bytes is no multiple of 16 bytes}}
+  xfer.pipeline 8 by 3 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV406: a schedule that uses more slots than there are.
+xfer.kernel @too_few_slots group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 3, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<16xf32>, %out: memref<32xf32>):
+  // expected-note @+1 {{the buffer}}
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: the schedule uses 3 slots, the buffer has 2}}
+  xfer.pipeline 16 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<16xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<32xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<32xf32>
+    }
+  }
+}
+
+// -----
+
+// XV407: all LL lines of a channel lie at the same place.
+xfer.kernel @two_line_buffers group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  // expected-note @+1 {{the other one}}
+  %other = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  // expected-error @+1 {{'xfer.symm_buffer' op XV407: several buffers share the LL lines of a channel: a kernel can have one}}
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV408: a group larger than a channel.
+// expected-error @+1 {{'xfer.kernel' op XV408: more ranks than a channel has room for: its group has 65, there is room for 64}}
+xfer.kernel @too_many_ranks group(<[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<520xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<520xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<520xf32>
+    }
+  }
+}
+
+// -----
+
+// XV501: the read does not name the wait.
+xfer.kernel @no_token group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV501: a read of a symmetric buffer does not name the wait that makes it legal: `after` must name a wait of this band for this chunk of the same peer, or of all peers}}
+      %got = xfer.consume %buffer peer %peer chunk %c : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV501: the read names a wait for the own rank only (and the signal to oneself is there).
+xfer.kernel @token_of_other_rank group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+    xfer.signal %flags peer %me chunk %c
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %mine = xfer.wait %flags peer %me chunk %c
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV501: a read of a symmetric buffer does not name the wait that makes it legal: `after` must name a wait of this band for this chunk of the same peer, or of all peers}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %mine : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV502: the first of two signals satisfies the wait, the second one publishes the data.
+xfer.kernel @signalled_too_early group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    xfer.signal %flags chunk %c
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV502: a read of a symmetric buffer is not ordered after the write that it reads: rank 1 reads chunk 0 of rank 0 in staged buffer 0 without a wait for what rank 0 signals after writing it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV503: a ring of 2 * depth + 1 slots is one too short.
+xfer.kernel @ring_too_short group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.put' op XV503: a slot is written again before it has been read: rank 1 writes chunk 1 into slot 0 of buffer 0 on rank 0, which may still read chunk 0 there}}
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 1, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-note @+1 {{the read that is not ordered before it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV503 with a push that runs one chunk ahead.
+xfer.kernel @ring_too_short_ahead group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 1, slots = 3, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<16xf32>, %out: memref<32xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 3, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 16 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<16xf32> -> <f32>
+    // expected-error @+1 {{'xfer.put' op XV503: a slot is written again before it has been read: rank 1 writes chunk 3 into slot 0 of buffer 0 on rank 0, which may still read chunk 0 there}}
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 3, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<32xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-note @+1 {{the read that is not ordered before it}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 3, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<32xf32>
+    }
+  }
+}
+
+// -----
+
+// XV504: an empty message has no LL lines, so nobody waits for anybody.
+// expected-error @+1 {{'xfer.kernel' op XV504: a call can end on a rank before another rank has begun it: rank 0 waits for nothing of rank 1, so it can be two calls ahead and overwrite what rank 1 still reads}}
+xfer.kernel @empty_lines group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<0xf32>, %out: memref<0xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 0 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<0xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<0xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<0xf32>
+    }
+  }
+}
+
+// -----
+
+// XV505: with one parity the next call may begin while a peer still reads.
+xfer.kernel @one_parity group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  // expected-error @+1 {{'xfer.symm_buffer' op XV505: the next call can overwrite a buffer of one parity while it is read: rank 0 can begin its next call while rank 1 reads chunk 1 of rank 0 in buffer 0}}
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 1, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 1, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-note @+1 {{the read}}
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 1, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV506: a second buffer that is read but not written.
+xfer.kernel @reads_other_buffer group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %other = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      // expected-error @+1 {{'xfer.consume' op XV506: a read of a slot that nobody writes: rank 1 reads chunk 0 of rank 0 in staged buffer 0, which rank 0 never writes there}}
+      %got = xfer.consume %other peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 part 1 of argument 1 gets an unwritten slot of rank 1, expected argument 0 of rank 1}}
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV507: a chunk is pushed twice.
+xfer.kernel @pushed_twice group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    // expected-error @+1 {{'xfer.put' op XV507: a chunk is pushed more than once into the same slot: rank 0 writes chunk 0 in buffer 0 on rank 1 again in the same call}}
+    %again = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent, %again
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
