@@ -1,0 +1,241 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""torch.ops.pkb and the callable of pkb.load, on two emulated ranks of this process.
+
+Run with PYTHONPATH=runtime/torch and PKB_LIBRARY_DIR set to the folder of the built libraries.
+"""
+
+import json
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+
+import torch
+
+import pkb
+from pkb import trees
+
+KERNEL = """
+#include "pkb_rt/device.h"
+
+// sum over two ranks of LENGTH f32, pushed by one block
+PKB_KERNEL(all_reduce_0, 128, 1, 2, 2) {
+  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const int64_t me = pkb::rank(args);
+  const char *src = pkb::pointer(args, 0);
+  char *dst = pkb::pointer(args, 1);
+  const int64_t n = (LENGTH + 3) / 4;
+  const int64_t base = pkb::staging(args, int64_t(epoch & 1));
+  char *to = pkb::region(args, 1 - me, base);
+  pkb::for_each<4>(n, [&](int64_t i) { return pkb::load<float, 4>(src, i, LENGTH); },
+                   [&](int64_t i, const auto &v) { pkb::store_peer(to, i, v); });
+  pkb::block_barrier<2>(args);
+  pkb::signal<3>(args, 1 - me, 0, pkb::flag_value(epoch, 1));
+  pkb::wait<4>(args, 1 - me, 0, pkb::flag_value(epoch, 1));
+  pkb::block_barrier<5>(args);
+  const char *stage = pkb::region(args, me, base);
+  pkb::for_each<2>(n, [&](int64_t i) { return pkb::load<float, 4>(src, i, LENGTH) + pkb::load_staged<float, 4>(stage, i); },
+                   [&](int64_t i, const auto &v) { pkb::store(dst, i, LENGTH, v); });
+  pkb::epoch_end<6>(args, epoch);
+}
+"""
+
+
+def program_text(in_place=False, **changes):
+    """An all-reduce of f32 [3, 5]; in place, its results are the argument and a view of it."""
+    shape = {"dtype": "float32", "sizes": [3, 5], "strides": [5, 1]}
+    row = {"dtype": "float32", "sizes": [5], "strides": [1]}
+    outputs = [{"slot": 0, "alias_of": 0, **shape}, {"slot": 1, "alias_of": 0, **row}] if in_place else [{"slot": 1, "alias_of": None, **shape}]
+    second = {"id": 1, "kind": "view", "of": 0, "offset": 5, **row} if in_place else {"id": 1, "kind": "output", "index": 0, **shape}
+    tree = {"kind": "tuple", "items": [{"kind": "tensor", "id": 0}]}
+    manifest = {
+        "schema": "pkb-manifest", "version": [1, 0], "name": "solution", "world_size": 2, "data": None,
+        "groups": [{"id": 0, "partition": [[0, 1]]}],
+        "arguments": [{**shape, "written": in_place}],
+        "outputs": outputs,
+        "input_tree": tree, "output_tree": {"kind": "list", "items": [{"kind": "tensor", "id": i} for i in range(len(outputs))]},
+        "slots": [{"id": 0, "kind": "argument", "index": 0, **shape}, second],
+        "steps": [{"kind": "launch", "kernel": "all_reduce_0", "group": 0, "grid": 1, "block": 128,
+                   "pointers": [{"slot": 0}, {"slot": 0 if in_place else 1}]}],
+        "kernels": [{"name": "all_reduce_0", "block": 128, "grid": [1, 1], "ranks": 2, "pointers": 2}],
+        "region_bytes": 0, "workspace_bytes": 0, "sites": [], "guards": [], **changes,
+    }
+    return f"/* pkb-manifest\n{json.dumps(manifest)}\n*/\n{KERNEL.replace('LENGTH', 'int64_t(15)')}"
+
+
+class Ranks(unittest.TestCase):
+    def on_ranks(self, text, body):
+        """body(rank, program, context) on two threads, each with the program loaded."""
+        errors = []
+
+        def rank_main(rank, machine, path):
+            try:
+                context = machine.context(rank, arena_bytes=32 << 20, timeout_s=30)
+                try:
+                    body(rank, pkb.load(path, context=context), context)
+                except BaseException as error:
+                    context.abort(str(error))
+                    raise
+                finally:
+                    context.close()
+            except BaseException as error:
+                errors.append((rank, error))
+
+        with tempfile.TemporaryDirectory() as folder, pkb.Emulator(2) as machine:
+            path = pathlib.Path(folder) / "p.cu"
+            path.write_text(text)
+            threads = [threading.Thread(target=rank_main, args=(rank, machine, path)) for rank in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        if errors:
+            raise errors[0][1]
+
+    @staticmethod
+    def tensor(rank, call=0):
+        return torch.arange(15, dtype=torch.float32).reshape(3, 5) * (rank + 1) + call
+
+    def test_results_have_the_recorded_structure(self):
+        def body(rank, program, context):
+            for call in range(3):
+                result = program(self.tensor(rank, call))
+                context.synchronize()
+                self.assertIsInstance(result, list)
+                torch.testing.assert_close(result[0], self.tensor(0, call) + self.tensor(1, call), rtol=0, atol=0)
+            self.assertEqual(program.launches, 1)
+
+        self.on_ranks(program_text(), body)
+
+    def test_call_out_writes_into_given_tensors(self):
+        def body(rank, program, context):
+            out = torch.full((3, 5), float("nan"))
+            version = out._version
+            torch.ops.pkb.call_out(program.handle, [self.tensor(rank)], [out])
+            context.synchronize()
+            torch.testing.assert_close(out, self.tensor(0) + self.tensor(1), rtol=0, atol=0)
+            self.assertGreater(out._version, version)
+            with self.assertRaisesRegex(RuntimeError, r"output 0 of 'solution' must have sizes \[3, 5\], got: \[5, 3\]"):
+                torch.ops.pkb.call_out(program.handle, [self.tensor(rank)], [torch.empty(5, 3)])
+            with self.assertRaisesRegex(RuntimeError, "has 1 outputs, 1 with memory of their own, got: 2"):
+                torch.ops.pkb.call_out(program.handle, [self.tensor(rank)], [out, out])
+
+        self.on_ranks(program_text(), body)
+
+    def test_a_program_that_writes_its_argument_returns_it(self):
+        def body(rank, program, context):
+            x = self.tensor(rank)
+            version = x._version
+            whole, row = program(x)
+            context.synchronize()
+            self.assertIs(whole, x)
+            self.assertEqual(row.data_ptr(), x[1].data_ptr())
+            self.assertGreater(x._version, version)
+            torch.testing.assert_close(row, (self.tensor(0) + self.tensor(1))[1], rtol=0, atol=0)
+            x.copy_(self.tensor(rank))
+            both = torch.ops.pkb.call(program.handle, [x])
+            context.synchronize()
+            self.assertEqual([t.data_ptr() for t in both], [x.data_ptr(), x[1].data_ptr()])
+
+        self.on_ranks(program_text(in_place=True), body)
+
+    def test_arguments_outside_fall_back_and_are_counted(self):
+        def body(rank, program, context):
+            for bad, text in (
+                ((torch.zeros(4, 5),), r"input 0 of 'solution' must have sizes \[3, 5\], got: \[4, 5\]"),
+                ((self.tensor(rank).double(),), "must have dtype float32, got: float64"),
+                ((self.tensor(rank).half().to(torch.uint16),), "must have dtype float32, got: unknown"),
+                ((torch.zeros(5, 3).t(),), r"must have strides \[5, 1\], got: \[1, 3\]"),
+                ((), "takes 1 arguments, got: 0"),
+                ((3,), "argument 0 must be a tensor, got: int"),
+            ):
+                with self.assertRaisesRegex(pkb.GuardError, text):
+                    program(*bad)
+            program._fallback = lambda x: "original"
+            self.assertEqual(program(torch.zeros(4, 5)), "original")
+            self.assertEqual(program.fallbacks, 1)
+            self.assertRegex(program.reason, "must have sizes")
+
+        self.on_ranks(program_text(), body)
+
+    def test_gradients_and_lazy_bits_are_refused(self):
+        def body(rank, program, context):
+            x = self.tensor(rank).requires_grad_()
+            with self.assertRaisesRegex(pkb.PkbError, "input 0 of program .* requires grad, but the program has no backward"):
+                program(x)
+            with self.assertRaisesRegex(RuntimeError, "lazily conjugated or negated"):
+                torch.ops.pkb.call(program.handle, [torch._neg_view(self.tensor(rank))])
+            with self.assertRaisesRegex(RuntimeError, "must be on cpu, where the program was loaded, got: meta|Meta"):
+                torch.ops.pkb.call(program.handle, [torch.empty(3, 5, device="meta"), x.detach()])
+            with torch.no_grad():
+                result = program(x)
+            context.synchronize()
+            torch.testing.assert_close(result[0], self.tensor(0) + self.tensor(1), rtol=0, atol=0)
+
+        self.on_ranks(program_text(), body)
+
+    def test_shapes_are_known_without_running(self):
+        def body(rank, program, context):
+            from torch._subclasses.fake_tensor import FakeTensorMode
+
+            result = torch.ops.pkb.call(program.handle, [torch.empty(3, 5, device="meta")])
+            self.assertEqual((result[0].device.type, tuple(result[0].shape)), ("meta", (3, 5)))
+            with FakeTensorMode() as mode:
+                fake = torch.ops.pkb.call(program.handle, [mode.from_tensor(self.tensor(rank))])
+            self.assertEqual((fake[0].device.type, tuple(fake[0].shape), fake[0].dtype), ("cpu", (3, 5), torch.float32))
+
+        self.on_ranks(program_text(), body)
+
+    def test_an_unloaded_program_is_refused(self):
+        def body(rank, program, context):
+            number = program.handle
+            program.unload()
+            with self.assertRaisesRegex(RuntimeError, f"there is no program {number}; it was never loaded, or is unloaded"):
+                torch.ops.pkb.call(number, [self.tensor(rank)])
+
+        self.on_ranks(program_text(), body)
+
+    def test_a_bad_program_raises_one_message(self):
+        with self.assertRaisesRegex(pkb.PkbError, "was compiled for 3 ranks, but there are 2"):
+            self.on_ranks(program_text(world_size=3), lambda *_: None)
+
+
+class Trees(unittest.TestCase):
+    TREE = {"kind": "tuple", "items": [
+        {"kind": "dict", "keys": ["a", "b"], "items": [{"kind": "tensor", "id": 1}, {"kind": "list", "items": [{"kind": "tensor", "id": 0}, {"kind": "tensor", "id": 1}]}]},
+        {"kind": "int", "value": 3}, {"kind": "float", "value": "inf"}, {"kind": "none"}, {"kind": "dtype", "value": "bfloat16"}, {"kind": "device", "value": "cuda"}]}
+
+    def test_nested_arguments_come_in_program_order(self):
+        x, y = torch.zeros(1), torch.ones(1)
+        flatten = trees.flattener(self.TREE, 2)
+        tensors, reason = flatten(({"a": y, "b": [x, y]}, 3, float("inf"), None, torch.bfloat16, torch.device("cpu")), {})
+        self.assertIsNone(reason)
+        self.assertIs(tensors[0], x)
+        self.assertIs(tensors[1], y)
+
+    def test_what_differs_is_named(self):
+        x, y = torch.zeros(1), torch.ones(1)
+        flatten = trees.flattener(self.TREE, 2)
+        rest = (float("inf"), None, torch.bfloat16, None)
+        for args, text in (
+            (({"a": y, "b": [x, y.clone()]}, 3, *rest), "arguments[0]['b'][1] must be the same tensor as another argument"),
+            (({"a": y, "b": [x]}, 3, *rest), "arguments[0]['b'] must be a list of 2, got: list of 1"),
+            (({"a": y, "b": [x, y]}, 4, *rest), "arguments[1] must be 3, got: 4"),
+            (({"a": y, "b": [x, y]}, True, *rest), "arguments[1] must be 3, got: True"),
+            (({"b": [x, y]}, 3, *rest), "arguments[0] must be a dict with keys ['a', 'b'], got: dict of 1"),
+            (({"a": y, "b": [x, y]}, 3, 1.0, *rest[1:]), "arguments[2] must be inf, got: 1.0"),
+        ):
+            tensors, reason = flatten(args, {})
+            self.assertIsNone(tensors)
+            self.assertIn(text, reason)
+
+    def test_results_are_built(self):
+        tree = {"kind": "tuple", "items": [{"kind": "tensor", "id": 1}, {"kind": "dict", "keys": ["k"], "items": [{"kind": "tensor", "id": 0}]}, {"kind": "int", "value": 7}]}
+        self.assertEqual(trees.builder(tree, 2)(["first", "second"], ()), ("second", {"k": "first"}, 7))
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PKB_CACHE_DIR", "/tmp/pkb-test-cache")
+    unittest.main()

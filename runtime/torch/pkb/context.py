@@ -1,0 +1,128 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A rank's place among its peers: one context per process group, made when the first program is loaded."""
+
+import atexit
+import ctypes
+import os
+import shutil
+import socket
+import sys
+import tempfile
+
+from . import native
+
+
+class Context:
+    """Meets the other ranks and maps the arena. Collective over `size` ranks.
+
+    device: CUDA ordinal, or of the emulator if `driver` (an address of a pkb_driver) is given.
+    rendezvous: directory of Unix sockets, the same on all ranks, with a path of less than 90 bytes.
+    arena_bytes, timeout_s: 0 for the defaults (PKB_ARENA_MIB, PKB_TIMEOUT_S). Raises PkbError.
+    """
+
+    def __init__(self, rank, size, device, rendezvous, *, driver=None, arena_bytes=0, timeout_s=0.0, debug=False):
+        self.rank, self.size, self.device, self.emulated = rank, size, device, driver is not None
+        self.programs = []
+        self.pointer = ctypes.c_void_p()
+        directory = os.fsencode(rendezvous) if rendezvous else None
+        desc = native.ContextDesc(1, rank, size, device, driver, directory, arena_bytes, timeout_s, int(debug))
+        native.check(native.runtime().pkb_context_create(ctypes.byref(desc), ctypes.byref(self.pointer)))
+
+    def synchronize(self):
+        """Waits for the current stream. Raises PkbError if a peer was lost, or an operator failed."""
+        stream = None
+        if not self.emulated:
+            import torch
+
+            stream = torch.cuda.current_stream(self.device).cuda_stream
+        native.check(native.runtime().pkb_context_synchronize(self.pointer, stream))
+
+    def abort(self, reason):
+        """Leaves without meeting anyone; the peers learn of it."""
+        if self.pointer:
+            native.runtime().pkb_context_abort(self.pointer, reason.encode())
+
+    def close(self):
+        """Unloads the programs, waits for calls in flight and meets the other ranks. Collective, unless aborted."""
+        if self.pointer:
+            for program in list(self.programs):
+                program.unload()
+            native.runtime().pkb_context_destroy(self.pointer)
+            self.pointer = ctypes.c_void_p()
+
+
+_contexts = {}  # process group (None: no torch.distributed) -> Context
+
+
+def context_for(group=None):
+    """The context of a process group (default: the default one), made on first use. Collective.
+
+    Without torch.distributed: RANK, WORLD_SIZE and PKB_RENDEZVOUS of the environment, or a single rank.
+    """
+    import torch
+    import torch.distributed as dist
+
+    if dist.is_available() and dist.is_initialized():
+        key = group if group is not None else dist.group.WORLD
+        if key not in _contexts:
+            rank, size = dist.get_rank(key), dist.get_world_size(key)
+            if rank < 0:
+                raise native.PkbError("this rank is not in the process group that is to load the program")
+            _contexts[key] = _make(rank, size, torch.cuda.current_device(), _meet_through_store(key, rank, size))
+        return _contexts[key]
+    if None not in _contexts:
+        rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+        rendezvous = os.environ.get("PKB_RENDEZVOUS")
+        if size > 1 and not rendezvous:
+            raise native.PkbError(f"{size} ranks must meet: call torch.distributed.init_process_group first, or set PKB_RENDEZVOUS to a directory")
+        _contexts[None] = _make(rank, size, torch.cuda.current_device(), rendezvous)
+    return _contexts[None]
+
+
+def _make(rank, size, device, rendezvous):
+    import torch
+
+    torch.cuda.init()
+    context = Context(rank, size, device, rendezvous)
+    if not _contexts:
+        atexit.register(_at_exit)
+    return context
+
+
+def _meet_through_store(group, rank, size):
+    """A fresh directory, made by rank 0 and told to the others through the group's store."""
+    if size == 1:
+        return None
+    if os.environ.get("PKB_RENDEZVOUS"):
+        return os.environ["PKB_RENDEZVOUS"]
+    import torch.distributed.distributed_c10d as c10d
+
+    store = c10d._get_process_group_store(group)
+    key = f"pkb/rendezvous/{len(_contexts)}"
+    host = socket.gethostname()
+    if rank == 0:
+        directory = tempfile.mkdtemp(prefix="pkb-", dir="/tmp")
+        store.set(key, f"{host}\n{directory}")
+        # Empty once all have met; what a crash leaves is an empty folder in /tmp.
+        atexit.register(shutil.rmtree, directory, ignore_errors=True)
+        return directory
+    first, directory = store.get(key).decode().split("\n", 1)
+    if first != host:
+        raise native.PkbError(f"rank 0 runs on host {first}, rank {rank} on {host}; the ranks of a program must share one host")
+    return directory
+
+
+def shutdown():
+    """Unloads all programs and leaves all contexts in good order. Collective; later loads start anew."""
+    for context in list(_contexts.values()):
+        context.close()
+    _contexts.clear()
+
+
+def _at_exit():
+    failed = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    if failed is not None:
+        for context in _contexts.values():
+            context.abort(f"{type(failed).__name__}: {failed}")
+    shutdown()

@@ -1,0 +1,103 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Loaded programs as Python callables."""
+
+import ctypes
+import json
+import os
+
+from . import native, trees
+from .context import context_for
+
+
+def load(path, group=None, *, context=None, fallback=None):
+    """Load the emitted program `path` (`X.cu`) on this rank. Collective over the group.
+
+    group: process group whose size is the program's world size; the default one if None. context: instead of a group's.
+    fallback: function to call when the arguments are outside of what was compiled; calls of it are counted. Without one a
+    GuardError is raised. Returns a Program. Raises PkbError naming the thing and what to do.
+    """
+    operators = native.operators()
+    if context is None:
+        context = context_for(group)
+    pointer = ctypes.c_void_p()
+    native.check(native.runtime().pkb_program_load(context.pointer, os.fsencode(path), None, ctypes.byref(pointer)))
+    return Program(operators, context, pointer, fallback)
+
+
+class Program:
+    """Called like the function it was made from.
+
+    handle: its number for torch.ops.pkb.call. manifest: the parsed JSON. launches: what one call enqueues on this rank.
+    calls, fallbacks: counts; reason: why the last fallback happened.
+    """
+
+    def __init__(self, operators, context, pointer, fallback):
+        import torch
+
+        runtime = native.runtime()
+        self._operators, self._context, self._pointer, self._fallback = operators, context, pointer, fallback
+        self.manifest = json.loads(runtime.pkb_program_manifest(pointer).decode())
+        self.launches = runtime.pkb_program_launch_count(pointer)
+        self.handle = operators.pkb_torch_register(pointer, -1 if context.emulated else context.device)
+        context.programs.append(self)
+        self.calls, self.fallbacks, self.reason = 0, 0, None
+        arguments, outputs = self.manifest["arguments"], self.manifest["outputs"]
+        self._flatten = trees.flattener(self.manifest.get("input_tree"), len(arguments))
+        self._build = trees.builder(self.manifest.get("output_tree"), len(outputs))
+        self._shared = {i: s for i, s in enumerate(trees.aliases(self.manifest)) if s is not None}
+        # torch.compile must know about writes into arguments, and must not see outputs that share memory.
+        self._mutates = bool(self._shared) or trees.writes_arguments(self.manifest)
+        self._op = (torch.ops.pkb.call_mutating if self._mutates else torch.ops.pkb.call).default
+
+    def __call__(self, *args, **kwargs):
+        tensors, reason = self._flatten(args, kwargs)
+        if tensors is not None:
+            try:
+                results = self._op(self.handle, tensors)
+            except RuntimeError as error:
+                reason = _guard_text(error)
+            else:
+                if self._shared:
+                    results = self._with_shared(tensors, results)
+                return self._build(results, args)
+        return self._outside(reason, args, kwargs)
+
+    def _with_shared(self, tensors, own):
+        """All outputs, from those with memory of their own and the arguments."""
+        own = iter(own)
+        count = len(self.manifest["outputs"])
+        results = [None if i in self._shared else next(own) for i in range(count)]
+        for i, (base, offset) in self._shared.items():
+            spec = self.manifest["outputs"][i]
+            source = tensors[base] if base < len(tensors) else results[base - len(tensors)]
+            results[i] = trees.view_of(source, spec, offset)
+        return results
+
+    def _outside(self, reason, args, kwargs):
+        if self._fallback is None:
+            raise native.GuardError(reason, 3)
+        self.fallbacks += 1
+        self.reason = reason
+        return self._fallback(*args, **kwargs)
+
+    def unload(self):
+        """Forget the program; calls in flight are waited for."""
+        if self._pointer:
+            self._operators.pkb_torch_unregister(self.handle)
+            native.runtime().pkb_program_unload(self._pointer)
+            self._pointer = None
+            self._context.programs.remove(self)
+
+    def __repr__(self):
+        return f"<pkb program {self.manifest.get('name')!r}, {self.manifest['world_size']} ranks, {self.launches} launches>"
+
+
+def _guard_text(error):
+    """The reason in an operator's error if a guard failed; raises the error as PkbError otherwise."""
+    text = str(error).split("\n", 1)[0]
+    if text.startswith("pkb guard: "):
+        return text[len("pkb guard: ") :]
+    if text.startswith("pkb: "):
+        raise native.PkbError(text[len("pkb: ") :]) from error
+    raise error
