@@ -176,6 +176,7 @@ class OtherRefusalsTest(ExportTest):
     def test_things_without_a_record(self):
         for body, text in (
             ("return x.to_sparse()", "makes a tensor whose size depends on data|sparse_coo tensors are not supported"),
+            ("torch.set_default_dtype(torch.float64); return torch.ones(2)", r"torch.set_default_dtype\(torch.float64\) is in effect"),
             ("return lambda: x", "result is a builtins.function, which a record cannot hold"),
             ("return {1: x}", "result is a dict with keys that are not strings"),
             ("with torch.autocast('cuda', dtype=torch.bfloat16): return x @ x.t()", "torch.autocast at .* cannot be captured"),

@@ -103,6 +103,10 @@ class Facts:
         """With one more operation that adds up `terms` values and stores the result as `dtype` (torch's name)."""
         return Facts(True, self.terms + max(terms - 1, 1), self.rounded + 1, max(self.roundoff, ROUNDOFF.get(dtype, 0.0)))
 
+    def narrowed(self, dtype):
+        """After a conversion to a less precise `dtype`: right to the bit if its operand was, but a rounding all the same."""
+        return Facts(self.rounding, self.terms, self.rounded + 1, max(self.roundoff, ROUNDOFF[dtype]))
+
     def to_json(self):
         return {
             "rounding": self.rounding, "terms": max(self.terms, 1), "roundings": max(self.rounded - 1, 0), "roundoff": self.roundoff,
@@ -139,6 +143,11 @@ def analyse(record):
             floating = [t for t in made if _floating(record, t)]
             if (name not in EXACT or _accumulates(event, name)) and not is_view and floating:
                 facts = facts.after(summed_terms(record, event), tensors[floating[0]]["dtype"])
+            elif floating and not is_view:
+                into = tensors[floating[0]]["dtype"]
+                sources = [ROUNDOFF.get(tensors[t]["dtype"], 0.0) for t in operands if t not in event["mutates"]]
+                if max(sources, default=ROUNDOFF[into]) < ROUNDOFF[into]:
+                    facts = facts.narrowed(into)
             if not is_view:
                 wrote(made, facts)
         elif event["kind"] == "collective":

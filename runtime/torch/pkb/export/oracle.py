@@ -62,7 +62,12 @@ class OracleReplayer(Replayer):
         self._stored = _stored_as(record)
 
     def run(self, storages):
-        super().run({sid: self._widened(sid, raw_storage(s)) for sid, s in storages.items()})
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64)  # factories without a dtype, and quotients of integers
+        try:
+            super().run({sid: self._widened(sid, raw_storage(s)) for sid, s in storages.items()})
+        finally:
+            torch.set_default_dtype(default)
 
     def _widened(self, sid, data):
         dtype = self._stored.get(sid)

@@ -137,8 +137,16 @@ class Recorder:
 
     # Inputs and outputs
 
+    @staticmethod
+    def _check_default_dtype():
+        if torch.get_default_dtype() != torch.float32:
+            raise ExportError(
+                f"torch.set_default_dtype({torch.get_default_dtype()}) is in effect; a record assumes float32, name dtypes instead"
+            )
+
     def begin(self, arguments):
         """Take the argument tuple."""
+        self._check_default_dtype()
 
         def input_id(t):
             tid = self.tensor_id(t, "input", DATA)
@@ -150,6 +158,7 @@ class Recorder:
 
     def end(self, result):
         """Take the result, and refuse what a plain record cannot say."""
+        self._check_default_dtype()
         where = tree.changed_container(self._containers)
         if where:
             raise ExportError(f"the function changes the container {where} of its caller; return the new value instead")

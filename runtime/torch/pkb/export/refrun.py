@@ -117,7 +117,8 @@ def _sources(bundle, override, folder):
             if path is None:
                 raise InputError(f"--source {override} has no file {os.path.basename(entry['path'])}")
         elif os.path.isfile(entry["path"]) and file_hash(entry["path"]) != entry["sha256"]:
-            warnings.append(f"{entry['path']} has changed since the export; the bundle's copy is run")
+            note = f"{entry['path']} has changed since the export; the bundle's copy is run"
+            warnings += [note] if note not in warnings else []
         refs[role] = Ref(os.path.abspath(path), entry["qualname"])
     modules = {}
     for name, member in bundle.head.get("modules", {}).items():
