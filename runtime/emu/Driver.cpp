@@ -424,7 +424,8 @@ struct Table {
     if (!handle)
       return path ? kFileNotFound : kInvalidValue;
     auto bind = reinterpret_cast<void (*)(const pkb_emu_hooks *)>(dlsym(handle, "pkb_bind_hooks"));
-    if (!bind) {
+    auto version = static_cast<const uint32_t *>(dlsym(handle, "pkb_hooks_version"));
+    if (!bind || !version || *version != PKB_EMU_HOOKS_VERSION) {
       dlclose(handle);
       return kInvalidImage;
     }
@@ -608,7 +609,7 @@ const char *errorString(int result) {
   case kUnavailable: return "device is busy or unavailable";
   case kNoDevice: return "no device";
   case kInvalidDevice: return "invalid device ordinal";
-  case kInvalidImage: return "not a program for the emulator: it has no pkb_bind_hooks (build it with -DPKB_EMULATED=1)";
+  case kInvalidImage: return "not a program for this emulator: build it with -DPKB_EMULATED=1 and the device header of this run time";
   case kInvalidContext: return "no current context on this thread";
   case kMapFailed: return "mapping failed";
   case kPeerUnsupported: return "peer access is not supported between these two devices";

@@ -117,6 +117,7 @@ struct Kernel {
   StreamModel *stream = nullptr;
   uint64_t streamId = 0;
   LaunchRef launch;
+  bool draining = false; // all threads have ended, not all stores are visible
 };
 
 enum class OpKind { kernel, copy, set, host, record, wait, graph };
@@ -258,12 +259,14 @@ public:
   void wakeLine(uintptr_t line);
   bool watching() const { return modeDecided ? proof : options.mode != PKB_EMU_VALUE; }
   Fiber *choose();
+  bool drainEnded();
   void leaveAborted();
   void suspend(FiberState state);
   void abandon(Device &device);
   void fail(int kind, const std::string &text);
   void decideMode();
   std::string deadlockText();
+  std::string waitText(const pkb_emu_spin &spin);
   std::string describe(const Fiber &fiber) const;
 
   std::vector<Fiber *> ready;
@@ -271,6 +274,7 @@ public:
   Fiber *current = nullptr;
   int slowDevice = -1; // chosen last by the scheduler's whim, for a while
   uint32_t whimFor = 0;
+  int draining = 0; // kernels
   boost::context::detail::fcontext_t schedulerContext = nullptr;
   std::vector<void *> stacks; // free ones
 };

@@ -59,21 +59,6 @@ void store(int op, int site, void *to, const void *from, uint32_t bytes) {
     maybeYield(emulator);
 }
 
-uint32_t addU32(int op, int site, void *cell, uint32_t value) {
-  Emulator &emulator = *currentEmulator;
-  uint32_t old;
-  if (emulator.proof) {
-    old = emulator.model.add(*emulator.current, op, site, cell, value);
-    breathe(emulator, true);
-    return old;
-  }
-  memcpy(&old, cell, 4);
-  const uint32_t sum = old + value;
-  memcpy(cell, &sum, 4);
-  emulator.wakeAddress(cell);
-  return old;
-}
-
 void barrier(int op, int site) {
   Emulator &emulator = *currentEmulator;
   Fiber &fiber = *emulator.current;
@@ -113,6 +98,6 @@ int spin(const pkb_emu_spin *why) {
 
 } // namespace
 
-const pkb_emu_hooks hookTable = {PKB_EMU_HOOKS_VERSION, self, load, store, addU32, barrier, spin};
+const pkb_emu_hooks hookTable = {PKB_EMU_HOOKS_VERSION, self, load, store, barrier, spin};
 
 } // namespace pkb_emu_impl

@@ -13,12 +13,19 @@ namespace pkb_emu_impl {
 namespace {
 constexpr size_t kPage = 4096;
 constexpr size_t kPoisonUpTo = 16u << 20; // larger allocations stay lazily zero; proof mode knows what was never written
+// After each allocation lies a zone that still counts as its own: an access that starts just past the end is seen for what it is in proof mode, and
+// harms nobody in value mode.
+constexpr size_t kZone = 64u << 10;
 size_t roundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
+size_t extent(size_t bytes) { return roundUp(bytes, kPage) + kZone; }
+void *reserve(size_t bytes) {
+  return mmap(nullptr, extent(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
 } // namespace
 
 MemoryTable::~MemoryTable() {
   for (auto &[begin, range] : ranges)
-    munmap(reinterpret_cast<void *>(begin), roundUp(range.end - range.begin, kPage));
+    munmap(reinterpret_cast<void *>(begin), extent(range.end - range.begin));
   for (auto &[id, handle] : handles)
     close(handle.fd);
 }
@@ -26,7 +33,7 @@ MemoryTable::~MemoryTable() {
 int MemoryTable::alloc(int device, size_t bytes, ObjectKind kind, uintptr_t *address) {
   if (bytes == 0)
     return kInvalidValue;
-  void *at = mmap(nullptr, roundUp(bytes, kPage), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void *at = reserve(bytes);
   if (at == MAP_FAILED)
     return kOutOfMemory;
   if (kind != ObjectKind::host && bytes <= kPoisonUpTo)
@@ -54,7 +61,7 @@ int MemoryTable::release(uintptr_t address, ObjectKind kind) {
   auto it = ranges.find(address);
   if (it == ranges.end() || it->second.mapped || (it->second.object->kind == ObjectKind::host) != (kind == ObjectKind::host))
     return kInvalidValue;
-  munmap(reinterpret_cast<void *>(address), roundUp(it->second.end - address, kPage));
+  munmap(reinterpret_cast<void *>(address), extent(it->second.end - address));
   ranges.erase(it);
   ++version;
   return kOk;
@@ -117,9 +124,13 @@ int MemoryTable::map(uint64_t handle, size_t bytes, int accessFrom, uintptr_t *a
     return kInvalidHandle;
   if (bytes == 0 || bytes > it->second.object->bytes)
     return kInvalidValue;
-  void *at = mmap(nullptr, roundUp(bytes, kPage), PROT_READ | PROT_WRITE, MAP_SHARED, it->second.fd, 0);
+  void *at = reserve(bytes);
   if (at == MAP_FAILED)
     return kMapFailed;
+  if (mmap(at, roundUp(bytes, kPage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, it->second.fd, 0) == MAP_FAILED) {
+    munmap(at, extent(bytes));
+    return kMapFailed;
+  }
   Range range;
   range.begin = reinterpret_cast<uintptr_t>(at);
   range.end = range.begin + bytes;
@@ -137,7 +148,7 @@ int MemoryTable::unmap(uintptr_t address, size_t bytes) {
   auto it = ranges.find(address);
   if (it == ranges.end() || !it->second.mapped || it->second.end - it->second.begin != bytes)
     return kInvalidValue;
-  munmap(reinterpret_cast<void *>(address), roundUp(bytes, kPage));
+  munmap(reinterpret_cast<void *>(address), extent(bytes));
   ranges.erase(it);
   ++version;
   return kOk;
@@ -172,7 +183,7 @@ bool MemoryTable::find(uintptr_t address, Range *range) {
   if (it == ranges.begin())
     return false;
   --it;
-  if (address >= it->second.end)
+  if (address >= roundUp(it->second.end, kPage) + kZone)
     return false;
   *range = it->second;
   return true;
@@ -182,7 +193,7 @@ Place MemoryTable::place(const void *address) {
   const uintptr_t at = reinterpret_cast<uintptr_t>(address);
   Recent &slot = recent[(at >> 16) % recent.size()];
   const uint64_t now = version.load(std::memory_order_acquire);
-  if (slot.version != now || at < slot.range.begin || at >= slot.range.end) {
+  if (slot.version != now || at < slot.range.begin || at >= roundUp(slot.range.end, kPage) + kZone) {
     Range range;
     if (!find(at, &range))
       return Place{nullptr, at, 0, -1};

@@ -76,7 +76,7 @@ void Model::read(const Fiber &fiber, const Place &place, void *to, const void *f
 
 // Bytes reach memory: all devices see them, and who polls that line looks again.
 void Model::land(const StoreBuffer::Entry &entry) {
-  ++drains;
+  ++emulator.counts.drains;
   for (int k = 0; k < 16; ++k)
     if (entry.mask >> k & 1)
       entry.memory[k] = char(entry.data[k]);
@@ -91,33 +91,39 @@ void Model::land(const StoreBuffer::Entry &entry) {
   emulator.wakeLine(entry.line);
 }
 
-// Moves bytes to the buffer (or memory) that `level` names: cta, gpu, sys.
-void Model::toLevel(Fiber &fiber, Scope level, const StoreBuffer::Entry &entry) {
-  if (level == Scope::sys) {
-    land(entry);
+// Moves bytes to the buffer (or memory) that `level` names: cta, gpu, sys. Older values of those bytes on the way there are overtaken, hence gone.
+void Model::toLevel(Block &block, Scope level, const StoreBuffer::Entry &entry) {
+  StoreBuffer &device = emulator.devices[block.kernel->device].stores;
+  if (level == Scope::cta) {
+    block.stores.put(entry);
+    emulator.wakeLine(entry.line);
     return;
   }
-  (level == Scope::cta ? fiber.block->stores : emulator.devices[fiber.block->kernel->device].stores).put(entry);
-  emulator.wakeLine(entry.line);
+  block.stores.forget(entry.line, entry.mask);
+  if (level == Scope::gpu) {
+    device.put(entry);
+    emulator.wakeLine(entry.line);
+    return;
+  }
+  device.forget(entry.line, entry.mask);
+  land(entry);
 }
 
-void Model::moveAll(StoreBuffer &from, Fiber &fiber, Scope level) {
-  for (size_t k = 0; k < from.size(); ++k)
-    toLevel(fiber, level, from.at(k));
-  from.clear();
+void Model::moveAll(StoreBuffer &from, Block &block, Scope level) {
+  StoreBuffer all;
+  std::swap(all, from);
+  for (size_t k = 0; k < all.size(); ++k)
+    toLevel(block, level, all.at(k));
 }
 
 // What a release at `scope` by this thread makes visible: its own stores, and those that its block (barrier) or its device (gpu scope) has handed on.
 void Model::drainThread(Fiber &fiber, Scope scope) {
-  Device &device = emulator.devices[fiber.block->kernel->device];
-  if (scope == Scope::cta) {
-    moveAll(fiber.model.stores, fiber, Scope::cta);
-    return;
-  }
+  Block &block = *fiber.block;
   if (scope == Scope::sys)
-    moveAll(device.stores, fiber, Scope::sys); // oldest first
-  moveAll(fiber.block->stores, fiber, scope);
-  moveAll(fiber.model.stores, fiber, scope);
+    moveAll(emulator.devices[block.kernel->device].stores, block, Scope::sys); // oldest first
+  if (scope != Scope::cta)
+    moveAll(block.stores, block, scope);
+  moveAll(fiber.model.stores, block, scope);
 }
 
 void Model::load(Fiber &fiber, int op, int site, void *to, const void *from, uint32_t bytes) {
@@ -140,9 +146,11 @@ void Model::store(Fiber &fiber, int op, int site, void *to, const void *from, ui
   const Effective e = effective(fiber, op, site);
   if (emulator.options.races)
     record(fiber.model, &fiber, device, place, bytes, true, op, site, strong(e.semantics) ? e.scope : Scope::none);
-  const Scope level = !emulator.options.memory_model ? Scope::sys : releases(e.semantics) ? e.scope : Scope::none;
+  Scope level = !emulator.options.memory_model ? Scope::sys : releases(e.semantics) ? e.scope : Scope::none;
   if (level != Scope::none)
     drainThread(fiber, level);
+  else if (strong(e.semantics) && emulator.options.seed % 3 != 0 && emulator.random.below(4) != 0)
+    level = e.scope; // two seeds of three are quick with strong stores, so that a peer may be overtaken as well as kept waiting
   forLines(place, bytes, [&](uintptr_t line, uint32_t done, uint32_t inLine, uint32_t n) {
     StoreBuffer::Entry entry;
     entry.line = line;
@@ -159,46 +167,12 @@ void Model::store(Fiber &fiber, int op, int site, void *to, const void *from, ui
     if (level == Scope::none)
       fiber.model.stores.put(entry);
     else
-      toLevel(fiber, level, entry);
+      toLevel(*fiber.block, level, entry);
   });
   if (releases(e.semantics) && emulator.options.races) {
     published[place.key & ~uintptr_t(7)] = Published{fiber.model.known, e.scope, device, fiber.block};
     tick(fiber.model);
   }
-}
-
-// Atomics act on memory at once (they are strong at gpu scope at least, and only blocks of one device share the cell).
-uint32_t Model::add(Fiber &fiber, int op, int site, void *cell, uint32_t value) {
-  const Place place = emulator.memory.place(cell);
-  const int device = fiber.block->kernel->device;
-  const Effective e = effective(fiber, op, site);
-  const uintptr_t line = place.key & ~uintptr_t(15);
-  const uint16_t mask = maskOf(place.key & 15, 4);
-  if (emulator.options.races) {
-    if (acquires(e.semantics))
-      acquire(fiber, place.key & ~uintptr_t(7), e.scope);
-    record(fiber.model, &fiber, device, place, 4, true, op, site, e.scope);
-  }
-  if (releases(e.semantics))
-    drainThread(fiber, e.scope);
-  uint32_t old;
-  read(fiber, place, &old, cell, 4);
-  fiber.model.stores.forget(line, mask);
-  fiber.block->stores.forget(line, mask);
-  emulator.devices[device].stores.forget(line, mask);
-  const uint32_t sum = old + value;
-  memcpy(cell, &sum, 4);
-  if (emulator.options.races && releases(e.semantics)) {
-    // A chain of atomics hands on what the earlier ones published.
-    Published &there = published[place.key & ~uintptr_t(7)];
-    there.known.join(fiber.model.known);
-    there.scope = e.scope;
-    there.device = device;
-    there.block = fiber.block;
-    tick(fiber.model);
-  }
-  emulator.wakeLine(line);
-  return old;
 }
 
 void Model::arriveAtBarrier(Fiber &fiber) {
@@ -294,12 +268,14 @@ bool Model::drainSomething(bool needed) {
     if (count == 1 && (bytes & 0x00ff) && (bytes & 0xff00) && random.below(2))
       bytes &= random.below(2) ? 0x00ff : 0xff00;
     const StoreBuffer::Entry taken = choice.buffer->take(*entry, bytes);
-    if (choice.fiber)
-      toLevel(*choice.fiber, needed ? Scope::gpu : Scope::cta, taken);
-    else if (choice.block)
-      toLevel(*choice.block->fibers.front(), Scope::gpu, taken);
-    else
+    if (ofDevice) {
       land(taken);
+      continue;
+    }
+    Scope level = Scope::gpu;
+    if (!needed)
+      level = choice.fiber && random.below(2) ? Scope::cta : random.below(2) ? Scope::gpu : Scope::sys;
+    toLevel(*choice.block, level, taken);
   }
   return true;
 }
@@ -315,17 +291,20 @@ LaunchRef Model::startLaunch(StreamModel &stream, int device, const std::string 
 }
 
 void Model::endFiber(Fiber &fiber, StreamModel &stream) {
-  drainThread(fiber, Scope::cta);
-  moveAll(fiber.block->stores, fiber, Scope::gpu);
+  moveAll(fiber.model.stores, *fiber.block, Scope::cta);
+  moveAll(fiber.block->stores, *fiber.block, Scope::gpu);
   stream.known.join(fiber.model.known);
 }
 
-// A kernel's end makes all its stores visible. (Those of other kernels of the device that run at the same time as well: they may be.)
-void Model::endKernel(int device, StreamModel &) {
+// Before a kernel counts as ended, all its stores become visible, one by one in any order. (So do those of other kernels of the device that run at
+// the same time; they may.) False: nothing is left.
+bool Model::drainDevice(int device) {
   StoreBuffer &stores = emulator.devices[device].stores;
-  for (size_t k = 0; k < stores.size(); ++k)
-    land(stores.at(k));
-  stores.clear();
+  if (stores.empty())
+    return false;
+  const StoreBuffer::Entry &entry = stores.at(emulator.random.below(stores.size()));
+  land(stores.take(entry, entry.mask));
+  return true;
 }
 
 } // namespace pkb_emu_impl

@@ -128,6 +128,7 @@ struct SlotName {
 
 class Emulator;
 struct Fiber;
+struct Block;
 
 class Model {
 public:
@@ -136,7 +137,6 @@ public:
   // The operations of a program.
   void load(Fiber &fiber, int op, int site, void *to, const void *from, uint32_t bytes);
   void store(Fiber &fiber, int op, int site, void *to, const void *from, uint32_t bytes);
-  uint32_t add(Fiber &fiber, int op, int site, void *cell, uint32_t value);
   void arriveAtBarrier(Fiber &fiber);
   void passBarrier(std::vector<Fiber *> &fibers);
 
@@ -144,7 +144,7 @@ public:
   LaunchRef startLaunch(StreamModel &stream, int device, const std::string &kernel);
   void startFiber(Fiber &fiber, StreamModel &stream, uint64_t streamId, const LaunchRef &launch);
   void endFiber(Fiber &fiber, StreamModel &stream);
-  void endKernel(int device, StreamModel &stream);
+  bool drainDevice(int device);
   // A copy or memset by a stream: [from, from + bytes) read (if not null), [to, to + bytes) written.
   void bulk(StreamModel &stream, uint64_t streamId, int device, const char *from, char *to, size_t bytes);
 
@@ -152,7 +152,6 @@ public:
   bool drainSomething(bool needed);
   bool drainMaybe(); // at the seed's rate
   bool orders(const Fiber &fiber, int op, int site) const; // false for a barrier that this run's mutant has relaxed
-  uint64_t raceChecks = 0, drains = 0;
 
 private:
   struct Effective {
@@ -170,8 +169,8 @@ private:
   void read(const Fiber &fiber, const Place &place, void *to, const void *from, uint32_t bytes) const;
   void drainThread(Fiber &fiber, Scope to);
   void land(const StoreBuffer::Entry &entry); // in memory
-  void toLevel(Fiber &fiber, Scope level, const StoreBuffer::Entry &entry);
-  void moveAll(StoreBuffer &from, Fiber &fiber, Scope level);
+  void toLevel(Block &block, Scope level, const StoreBuffer::Entry &entry);
+  void moveAll(StoreBuffer &from, Block &block, Scope level);
   void acquire(Fiber &fiber, uintptr_t cell, Scope scope);
   void observe(Fiber &fiber, uintptr_t line);
   void checkBounds(const Fiber *fiber, int device, const Place &place, uint32_t bytes, const char *what);

@@ -127,7 +127,7 @@ void Model::reportRace(const Place &place, uintptr_t line, const Access &access,
 }
 
 void Model::recordLine(Thread &thread, int device, const Place &place, uintptr_t line, const Access &access, bool write) {
-  ++raceChecks;
+  ++emulator.counts.races_checked;
   ShadowLine &there = shadow(line);
   const bool region = place.object && place.object->kind == ObjectKind::region;
   const uint16_t mask = access.mask;

@@ -82,8 +82,10 @@ void Emulator::endFiber(Fiber *fiber) {
   ++kernel->finished;
   kernel->ordered.erase(std::find(kernel->ordered.begin(), kernel->ordered.end(), block));
   delete block;
-  if (proof && kernel->finished == kernel->grid)
-    model.endKernel(kernel->device, *kernel->stream);
+  if (proof && kernel->finished == kernel->grid && !device.stores.empty()) {
+    kernel->draining = true;
+    ++draining;
+  }
 }
 
 void Emulator::wakeAddress(const void *address) {
@@ -226,6 +228,9 @@ void Emulator::abandon(Device &device) {
     }
     kernel->ordered.clear();
     kernel->finished = kernel->started;
+    if (kernel->draining)
+      --draining;
+    kernel->draining = false;
   }
   device.resident = 0;
   device.stores.clear();
@@ -237,46 +242,56 @@ std::string Emulator::describe(const Fiber &fiber) const {
          " of " + std::to_string(fiber.view.blocks) + ", thread " + std::to_string(fiber.view.thread);
 }
 
-std::string Emulator::deadlockText() {
-  std::string text = "deadlock: nothing can run and no host adds work";
-  int shown = 0;
-  auto flagText = [](uint64_t value) {
+// What a fiber waits for.
+std::string Emulator::waitText(const pkb_emu_spin &spin) {
+  auto flag = [](uint64_t value) {
     return std::to_string(value >> PKB_PROGRESS_BITS) + ":" + std::to_string(value & ((1u << PKB_PROGRESS_BITS) - 1));
   };
+  std::string text = "rank " + std::to_string(spin.rank) + " waits, site " + std::to_string(spin.site) + ", for ";
+  const std::string where = memory.describe(memory.place(spin.address));
+  if (spin.op == op_wait)
+    return text + "flag (source " + std::to_string(spin.source) + ", block " + std::to_string(spin.block) + ") in " + where + ": expected " +
+           flag(spin.expected) + ", seen " + flag(spin.seen) + " (epoch:chunks)";
+  return text + "an LL line in " + where + ": expected epoch " + std::to_string(spin.expected) + ", seen " + std::to_string(spin.seen);
+}
+
+std::string Emulator::deadlockText() {
+  std::string text = "deadlock: nothing can run and no host adds work";
+  constexpr int kShown = 32;
+  int shown = 0;
   for (Device &device : devices)
     for (Kernel *kernel : device.running) {
       for (Block *block : kernel->ordered)
-        for (auto &fiber : block->fibers) {
-          if (fiber->state != FiberState::waiting && fiber->state != FiberState::barrier)
-            continue;
-          if (++shown > 32)
-            continue;
-          text += "\n  " + describe(*fiber);
-          const pkb_emu_spin &spin = fiber->spin;
-          if (fiber->state == FiberState::barrier)
-            text += ": at barrier, site " + std::to_string(fiber->barrierSite);
-          else if (spin.op == op_wait)
-            text += ": rank " + std::to_string(spin.rank) + " waits, site " + std::to_string(spin.site) + ", for flag (source " +
-                    std::to_string(spin.source) + ", block " + std::to_string(spin.block) + ") in " +
-                    memory.describe(memory.place(spin.address)) + ": expected " + flagText(spin.expected) + ", seen " + flagText(spin.seen) +
-                    " (epoch:chunks)";
-          else
-            text += ": rank " + std::to_string(spin.rank) + " waits, site " + std::to_string(spin.site) + ", for an LL line in " +
-                    memory.describe(memory.place(spin.address)) + ": expected epoch " + std::to_string(spin.expected) + ", seen " +
-                    std::to_string(spin.seen);
-        }
+        for (auto &fiber : block->fibers) // who stands at a barrier waits for one of these
+          if (fiber->state == FiberState::waiting && ++shown <= kShown)
+            text += "\n  " + describe(*fiber) + ": " + waitText(fiber->spin);
       if (kernel->started < kernel->grid)
         text += "\n  device " + std::to_string(kernel->device) + ", kernel " + kernel->function->name + ": " +
                 std::to_string(kernel->grid - kernel->started) + " of " + std::to_string(kernel->grid) +
                 " blocks cannot start, " + std::to_string(int64_t(options.sms) * options.blocks_per_sm) + " are resident at once";
     }
-  if (shown > 32)
-    text += "\n  and " + std::to_string(shown - 32) + " more";
+  if (shown > kShown)
+    text += "\n  and " + std::to_string(shown - kShown) + " more";
   for (Stream *stream : active)
     if (!stream->queue.empty() && !stream->queue.front()->started)
       text += "\n  device " + std::to_string(stream->device) + ", stream " + std::to_string(stream->id) +
               ": its next operation waits for another stream";
   return text;
+}
+
+// One store of a kernel whose threads have all ended becomes visible.
+bool Emulator::drainEnded() {
+  std::vector<Kernel *> ended;
+  for (Device &device : devices)
+    for (Kernel *kernel : device.running)
+      if (kernel->draining)
+        ended.push_back(kernel);
+  Kernel *kernel = ended[random.below(ended.size())];
+  if (!model.drainDevice(kernel->device)) {
+    kernel->draining = false;
+    --draining;
+  }
+  return true;
 }
 
 // Draws who runs next. For a while at a time one device is slow, so that ranks come to be far apart.
@@ -316,11 +331,15 @@ void Emulator::run() {
     if (!ready.empty()) {
       lock.unlock();
       for (int slice = 0; slice < kSlices && !ready.empty() && !failed; ++slice) {
+        if (draining > 0 && random.below(4) == 0)
+          drainEnded();
         runFiber(choose());
       }
       lock.lock();
       progress = true;
     }
+    if (!progress && draining > 0 && !failed)
+      progress = drainEnded();
     if (!progress && proof && !failed)
       progress = model.drainSomething(true); // a strong store is seen some time
     if (progress) {

@@ -164,7 +164,7 @@ bool Emulator::advanceStreams() {
         bool ended = false;
         int result = failed ? int(kLaunchFailed) : int(kOk);
         if (op->kind == OpKind::kernel) {
-          ended = op->kernel->finished == op->kernel->started && (op->kernel->started == op->kernel->grid || failed);
+          ended = op->kernel->finished == op->kernel->started && !op->kernel->draining && (op->kernel->started == op->kernel->grid || failed);
           if (devices[stream->device].dead) {
             ended = true;
             result = kUnavailable;

@@ -3,7 +3,7 @@
  * The emulator: a CUDA driver without GPUs behind the function table of pkb_rt/driver.h. Device memory is host memory, a kernel's threads are
  * fibers, and one scheduler thread runs the fibers of all devices of one emulator in an order that the seed decides.
  *
- * Built as libpkb_emu.so (CMake target PkbEmu, runtime/emu); needs boost.context at build time and nothing of CUDA, MLIR or torch. Link
+ * Built as libpkb_emu.so (CMake target PkbEmu, runtime/emu); needs boost.context at build time (linked statically) and nothing of CUDA, MLIR or torch. Link
  * `PkbEmu`, or dlopen libpkb_emu.so and look up pkb_emu_create, pkb_emu_driver, pkb_emu_destroy. A program for it is an emitted `.cu` built as
  *
  *   c++ -x c++ -std=c++17 -O2 -DPKB_EMULATED=1 -shared -fPIC -Iruntime/include X.cu -o X.emu.so
@@ -64,28 +64,28 @@ typedef struct pkb_emu_options {
   void *report_user;
 } pkb_emu_options;
 
-void pkb_emu_default_options(pkb_emu_options *options);
+PKB_API void pkb_emu_default_options(pkb_emu_options *options);
 
 /* NULL with a reason in *why (static text) for bad options or too many emulators. */
-pkb_emu *pkb_emu_create(const pkb_emu_options *options, const char **why);
+PKB_API pkb_emu *pkb_emu_create(const pkb_emu_options *options, const char **why);
 /* Ends all work (spins leave at once) and frees all memory. No other thread may be inside a call of its table. */
-void pkb_emu_destroy(pkb_emu *emu);
-const pkb_driver *pkb_emu_driver(pkb_emu *emu);
+PKB_API void pkb_emu_destroy(pkb_emu *emu);
+PKB_API const pkb_driver *pkb_emu_driver(pkb_emu *emu);
 
 /* While held, work is accepted and nothing runs: with all work enqueued before the release, a run depends on the seed alone. Holds nest. */
-void pkb_emu_hold(pkb_emu *emu);
-void pkb_emu_release(pkb_emu *emu);
+PKB_API void pkb_emu_hold(pkb_emu *emu);
+PKB_API void pkb_emu_release(pkb_emu *emu);
 /* From now on device d runs nothing more: its kernels stop where they are, its calls fail with 46. */
-void pkb_emu_kill_device(pkb_emu *emu, int device);
+PKB_API void pkb_emu_kill_device(pkb_emu *emu, int device);
 
 /* The first finding, PKB_EMU_OK if none; *text (owned by the emulator) is "" then. */
-int pkb_emu_result(pkb_emu *emu, const char **text);
+PKB_API int pkb_emu_result(pkb_emu *emu, const char **text);
 
 typedef struct pkb_emu_counts {
   uint64_t launches, copies, memsets, blocks, switches, polls, signals, ll_lines, races_checked, drains, graph_launches;
   int32_t proof; /* 1: proof mode was chosen */
 } pkb_emu_counts;
-void pkb_emu_count(pkb_emu *emu, pkb_emu_counts *counts);
+PKB_API void pkb_emu_count(pkb_emu *emu, pkb_emu_counts *counts);
 
 #ifdef __cplusplus
 }

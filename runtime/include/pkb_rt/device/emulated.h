@@ -11,7 +11,8 @@
 extern "C" {
 #endif
 
-#define PKB_EMU_HOOKS_VERSION 1
+/* A host object carries it as `pkb_hooks_version`; the emulator loads no object of another version. */
+#define PKB_EMU_HOOKS_VERSION 2
 
 /* What a mutant does at its site. Where a kind means nothing for a primitive, the primitive runs unchanged. */
 typedef enum pkb_emu_mutant_kind {
@@ -50,8 +51,6 @@ typedef struct pkb_emu_hooks {
   /* Moves `bytes` (1, 2, 4, 8, 16) under the semantics of row `op`. */
   void (*load)(int op, int site, void *to, const void *from, uint32_t bytes);
   void (*store)(int op, int site, void *to, const void *from, uint32_t bytes);
-  /* Atomic addition on a u32, returns the old value. */
-  uint32_t (*add_u32)(int op, int site, void *cell, uint32_t value);
   void (*barrier)(int op, int site);
   /* After a poll that failed: suspends the fiber until the polled word may have changed. 0: leave the spin. */
   int (*spin)(const pkb_emu_spin *spin);

@@ -8,6 +8,8 @@
 #include "pkb_rt/device/emulated.h"
 
 static const pkb_emu_hooks *pkb_bound_hooks = nullptr;
+extern "C" __attribute__((visibility("default"))) const uint32_t pkb_hooks_version;
+const uint32_t pkb_hooks_version = PKB_EMU_HOOKS_VERSION;
 extern "C" __attribute__((visibility("default"))) void pkb_bind_hooks(const pkb_emu_hooks *hooks) { pkb_bound_hooks = hooks; }
 
 #define PKB_KERNEL(name, threads, min_blocks, W, P)                                                                              \
@@ -69,7 +71,6 @@ template <int Op, int Site> PKB_DEVICE uint64_t load_u64(const void *from) {
   return value;
 }
 template <int Op, int Site> PKB_DEVICE void store_u64(void *to, uint64_t value) { pkb_bound_hooks->store(Op, Site, to, &value, 8); }
-template <int Op, int Site> PKB_DEVICE void store_u32(void *to, uint32_t value) { pkb_bound_hooks->store(Op, Site, to, &value, 4); }
 template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_u64<op_epoch_begin, Site>(cell); }
 template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { store_u64<op_epoch_begin_note, Site>(cell, value); }
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) { store_u64<op_epoch_end_bump, Site>(cell, value); }

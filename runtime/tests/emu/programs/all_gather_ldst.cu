@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * all_gather of LENGTH int32 per rank, push: chunks dealt to blocks round robin, a ring of slots per block.
- * RANKS, LENGTH, CHUNK (bytes), SLOTS, DEPTH and STAGE_HALF (bytes of a parity) come from the build. */
+ * RANKS, LENGTH, CHUNK (bytes), SLOTS and DEPTH come from the build. */
 #include "pkb_rt/device.h"
 
 static_assert(SLOTS >= 2 * DEPTH + 2, "a ring without credits needs 2 * DEPTH + 2 slots");
@@ -20,7 +20,7 @@ PKB_KERNEL(all_gather_0, 512, 1, RANKS, 2) {
   const int64_t mine = chunks > block ? (chunks - block + blocks - 1) / blocks : 0;
   const int64_t pushes = mine > 0 ? mine : 1;
   const int64_t slot_bytes = int64_t(RANKS) * CHUNK;
-  const int64_t base = pkb_stage_offset(RANKS) + parity * int64_t(STAGE_HALF) + block * SLOTS * slot_bytes;
+  const int64_t base = pkb::staging(args, parity) + block * SLOTS * slot_bytes;
   for (int64_t step = 0; step < pushes + DEPTH; ++step) {
     if (step < pushes) {
       const int64_t first = (block + step * blocks) * per;
@@ -59,5 +59,5 @@ PKB_KERNEL(all_gather_0, 512, 1, RANKS, 2) {
       }
     }
   }
-  pkb::epoch_end<6>(args);
+  pkb::epoch_end<6>(args, epoch);
 }

@@ -5,7 +5,7 @@
 
 PKB_KERNEL(all_reduce_0, 512, 1, RANKS, 2) {
   const uint64_t epoch = pkb::epoch_begin<1>(args);
-  const int parity = int(epoch & 1);
+  const int64_t parity = int64_t(epoch & 1);
   const int64_t me = pkb::rank(args);
   const int64_t block = pkb::block_index();
   const int64_t blocks = pkb::grid_blocks();
@@ -17,7 +17,7 @@ PKB_KERNEL(all_reduce_0, 512, 1, RANKS, 2) {
   const int64_t first = block * per < vectors ? block * per : vectors;
   const int64_t n = vectors - first < per ? vectors - first : per;
   for (int64_t hop = 1; hop < RANKS; ++hop) {
-    char *to = pkb::region(args, (me + hop) % RANKS, pkb_ll_offset(RANKS, parity, int(me)));
+    char *to = pkb::region(args, (me + hop) % RANKS, pkb::ll_slot(args, parity, me));
     pkb::for_each<2>(n, [&](int64_t i) { return pkb::load<pkb::bf16, 8>(src, first + i, LENGTH); },
                      [&](int64_t i, const auto &v) { pkb::store_ll<2>(to, first + i, v, epoch); });
   }
@@ -26,12 +26,12 @@ PKB_KERNEL(all_reduce_0, 512, 1, RANKS, 2) {
       [&](int64_t i) {
         pkb::vec<float, 8> acc = pkb::splat<float, 8>(0.0f);
         for (int64_t source = 0; source < RANKS; ++source) {
-          const char *lines = pkb::region(args, me, pkb_ll_offset(RANKS, parity, int(source)));
+          const char *lines = pkb::region(args, me, pkb::ll_slot(args, parity, source));
           acc = acc + (source == me ? pkb::convert<float>(pkb::load<pkb::bf16, 8>(src, first + i, LENGTH))
                                     : pkb::convert<float>(pkb::load_ll<pkb::bf16, 8, 3>(args, lines, first + i, epoch)));
         }
         return pkb::convert<pkb::bf16>(acc);
       },
       [&](int64_t i, const auto &v) { pkb::store(dst, first + i, LENGTH, v); });
-  pkb::epoch_end<4>(args);
+  pkb::epoch_end<4>(args, epoch);
 }
