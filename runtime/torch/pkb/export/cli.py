@@ -17,7 +17,7 @@ def parser():
     )
     p.add_argument("function", nargs="?", metavar="FILE.py:FUNCTION", help="the function to export")
     p.add_argument("--inputs", metavar="FILE.py:FUNCTION", help="inputs(rank, world_size, device, trial=0) -> tuple of arguments")
-    p.add_argument("--world-size", type=int, metavar="W", help="number of ranks")
+    p.add_argument("--world-size", type=int, metavar="W", help="number of ranks (with --pkb: default 4)")
     p.add_argument("-o", "--output", metavar="X.pkb", help="the bundle to write")
     p.add_argument("--random", action=argparse.BooleanOptionalAction, default=False,
                    help="replace floating-point inputs by normal random numbers (with --pkb: of problems 1 to 8 only)")  # fmt: skip
@@ -49,6 +49,8 @@ def job_of(options):
     from .jobs import Job
     from .source import Ref
 
+    if options.world_size is None and options.pkb:
+        options.world_size = 4
     if options.world_size is None:
         raise InputError("--world-size is missing")
     if not options.output:
