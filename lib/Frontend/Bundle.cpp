@@ -115,6 +115,21 @@ static Error checkPlain(const json::Object &root) {
   return Error::success();
 }
 
+/// True if \p text is the text of rank 0 with another number: as it is when the
+/// ranks run one program with one set of groups.
+static bool isFirstRank(StringRef first, StringRef text, int64_t rank) {
+  StringRef key = "\"rank\": ";
+  size_t at = first.find(key);
+  if (at == StringRef::npos || !first.substr(at + key.size()).starts_with("0,"))
+    return false;
+  at += key.size();
+  StringRef tail = first.substr(at + 1);
+  std::string number = std::to_string(rank);
+  return text.size() == at + number.size() + tail.size() &&
+         text.starts_with(first.substr(0, at)) &&
+         text.substr(at).starts_with(number) && text.ends_with(tail);
+}
+
 static Error readRanks(Bundle &bundle) {
   for (int64_t rank = 0; rank < bundle.worldSize; ++rank) {
     std::string name = "rank" + std::to_string(rank) + ".json";
@@ -122,6 +137,11 @@ static Error readRanks(Bundle &bundle) {
       return makeError("bundle lacks the program of rank ", rank, " of ",
                        bundle.worldSize, " (member '", name,
                        "'); export again");
+    if (rank > 0 && isFirstRank(bundle.members.at("rank0.json"),
+                                bundle.members.at(name), rank)) {
+      bundle.ranks.emplace_back();
+      continue;
+    }
     Expected<json::Value> value = parseMember(bundle, name, "pkb-rank");
     if (!value)
       return value.takeError();
@@ -140,7 +160,7 @@ static Error readRanks(Bundle &bundle) {
     Expected<RankProgram> program = readProgram(std::move(*value), rank);
     if (!program)
       return prefixError("member '" + name + "'", program.takeError());
-    bundle.ranks.push_back(std::move(*program));
+    bundle.ranks.emplace_back(std::move(*program));
   }
   return Error::success();
 }

@@ -19,6 +19,7 @@
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/JSON.h"
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -96,8 +97,14 @@ struct Bundle {
   std::string function; // qualified name of the user's function
   std::string sha256;   // of the whole file, in hex
   llvm::DenseMap<int64_t, llvm::SmallVector<int64_t>> groups; // ranks by id
-  std::vector<RankProgram> ranks;
+  // By rank. Empty where the rank's record is that of rank 0 but for its number.
+  std::vector<std::optional<RankProgram>> ranks;
   llvm::StringMap<std::string> members;
+
+  /// The program of a rank; that of rank 0 itself where they are the same text.
+  const RankProgram &getProgram(int64_t rank) const {
+    return ranks[rank] ? *ranks[rank] : *ranks[0];
+  }
 };
 
 /// Reads and checks a bundle. The error is one line without the file's name.

@@ -237,6 +237,18 @@ llvm::Error Importer::importOp(const Event &event) {
       builder.getArrayAttr(args), builder.getDictionaryAttr(kwargs),
       builder.getArrayAttr(returns), mutates, rng);
 
+  bool onHost = llvm::any_of(call.freshTensors, [&](int64_t tensor) {
+    return program.storages[program.tensors[tensor].storage].onHost;
+  });
+  if (onHost) {
+    op->setAttr(aten::kHostAttrName, builder.getUnitAttr());
+    for (int64_t tensor : call.operandTensors) {
+      const Storage &storage = program.storages[program.tensors[tensor].storage];
+      if (storage.onHost && storage.origin == Origin::Literal)
+        return makeError("computes with a constant in host memory, which is not "
+                         "supported; move it to the device first");
+    }
+  }
   for (auto [tensor, value] : llvm::zip(call.freshTensors, op.getFreshResults()))
     storages.define(program.tensors[tensor].storage, storages.getWindow(tensor),
                     value);

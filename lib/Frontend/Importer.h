@@ -22,7 +22,7 @@ class Importer {
 public:
   Importer(const Bundle &bundle, const UnifiedGroups &groups,
            mlir::MLIRContext &context)
-      : bundle(bundle), program(bundle.ranks.front()), groups(groups),
+      : bundle(bundle), program(bundle.getProgram(0)), groups(groups),
         builder(&context), storages(program, builder) {}
 
   llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> run();

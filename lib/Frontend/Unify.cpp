@@ -35,6 +35,9 @@ static const json::Value &member(const json::Object &object, StringRef key) {
   return value ? *value : kNull;
 }
 
+/// What is compared, put into words only if it differs.
+using What = function_ref<std::string()>;
+
 namespace pkb::frontend {
 /// Compares rank 0 with one other rank. Ids of tensors and storages may differ:
 /// they must correspond one to one.
@@ -47,8 +50,7 @@ public:
         firstStorageOf(other.storages.size(), -1) {}
 
   Error compareEvent(const Event &a, const Event &b);
-  Error compareTrees(const json::Value &a, const json::Value &b,
-                     const std::string &what);
+  Error compareTrees(const json::Value &a, const json::Value &b, What what);
   Error compareLiterals();
 
   /// Group ids of both ranks, as met in trees.
@@ -61,12 +63,10 @@ private:
                      ") and ", b, " on rank ", other.rank, " (", otherLine,
                      "); programs whose ranks differ are not supported yet");
   }
-  Error compareTensor(const json::Value &a, const json::Value &b,
-                      const std::string &what);
+  Error compareTensor(const json::Value &a, const json::Value &b, What what);
   Error compareTensorLists(const json::Value &a, const json::Value &b,
-                           const std::string &what);
-  Error compareArgument(const json::Value &a, const json::Value &b,
-                        const std::string &what);
+                           What what);
+  Error compareArgument(const json::Value &a, const json::Value &b, What what);
   Error compareOp(const json::Object &a, const json::Object &b);
   Error compareCollective(const json::Object &a, const json::Object &b);
 
@@ -91,11 +91,11 @@ static bool pairUp(std::vector<int64_t> &of, std::vector<int64_t> &back,
 }
 
 Error RankPair::compareTensor(const json::Value &a, const json::Value &b,
-                              const std::string &what) {
+                              What what) {
   auto idA = a.getAsInteger(), idB = b.getAsInteger();
   if (!idA || !idB)
     return printed(a) == printed(b) ? Error::success()
-                                    : differ(what, printed(a), printed(b));
+                                    : differ(what(), printed(a), printed(b));
   Expected<int64_t> indexA = first.getTensor(*idA);
   if (!indexA)
     return prefixError(firstLine + ": " + name, indexA.takeError());
@@ -106,22 +106,22 @@ Error RankPair::compareTensor(const json::Value &a, const json::Value &b,
     return Error::success();
   const Tensor &ta = first.tensors[*indexA], &tb = other.tensors[*indexB];
   if (ta.dtype != tb.dtype)
-    return differ("the dtype of " + what, stringifyScalarType(ta.dtype).str(),
+    return differ("the dtype of " + what(), stringifyScalarType(ta.dtype).str(),
                   stringifyScalarType(tb.dtype).str());
   if (ta.sizes != tb.sizes)
-    return differ("the shape of " + what, printed(ta.sizes), printed(tb.sizes));
+    return differ("the shape of " + what(), printed(ta.sizes), printed(tb.sizes));
   if (ta.strides != tb.strides)
-    return differ("the strides of " + what, printed(ta.strides),
+    return differ("the strides of " + what(), printed(ta.strides),
                   printed(tb.strides));
   if (ta.offset != tb.offset)
-    return differ("the storage offset of " + what, std::to_string(ta.offset),
+    return differ("the storage offset of " + what(), std::to_string(ta.offset),
                   std::to_string(tb.offset));
   if (tensorOf[*indexA] != -1 || firstTensorOf[*indexB] != -1)
-    return makeError(what, " is another tensor on rank ", first.rank, " (",
+    return makeError(what(), " is another tensor on rank ", first.rank, " (",
                      firstLine, ") than on rank ", other.rank, " (", otherLine,
                      "); programs whose ranks differ are not supported yet");
   if (!pairUp(storageOf, firstStorageOf, ta.storage, tb.storage))
-    return makeError("the tensors that ", what, " shares its memory with differ "
+    return makeError("the tensors that ", what(), " shares its memory with differ "
                      "between rank ", first.rank, " (", firstLine, ") and rank ",
                      other.rank, " (", otherLine,
                      "); programs whose ranks differ are not supported yet");
@@ -131,15 +131,15 @@ Error RankPair::compareTensor(const json::Value &a, const json::Value &b,
 }
 
 Error RankPair::compareTensorLists(const json::Value &a, const json::Value &b,
-                                   const std::string &what) {
+                                   What what) {
   const json::Array *listA = a.getAsArray(), *listB = b.getAsArray();
   if (!listA || !listB)
-    return a == b ? Error::success() : differ(what, printed(a), printed(b));
+    return a == b ? Error::success() : differ(what(), printed(a), printed(b));
   if (listA->size() != listB->size())
-    return differ("the length of " + what, std::to_string(listA->size()),
+    return differ("the length of " + what(), std::to_string(listA->size()),
                   std::to_string(listB->size()));
   for (size_t i = 0; i < listA->size(); ++i) {
-    std::string element = what + "[" + std::to_string(i) + "]";
+    auto element = [&] { return what() + "[" + std::to_string(i) + "]"; };
     const json::Value &ea = (*listA)[i], &eb = (*listB)[i];
     // Pairs, as in the writes of a collective, are lists again.
     Error error = ea.getAsArray() ? compareTensorLists(ea, eb, element)
@@ -151,7 +151,7 @@ Error RankPair::compareTensorLists(const json::Value &a, const json::Value &b,
 }
 
 Error RankPair::compareArgument(const json::Value &a, const json::Value &b,
-                                const std::string &what) {
+                                What what) {
   const json::Object *objectA = a.getAsObject(), *objectB = b.getAsObject();
   auto both = [&](StringRef key) {
     return objectA && objectB && objectA->get(key) && objectB->get(key);
@@ -166,8 +166,9 @@ Error RankPair::compareArgument(const json::Value &a, const json::Value &b,
     if (listA && listB && listA->size() == listB->size()) {
       for (size_t i = 0; i < listA->size(); ++i)
         if (Error error =
-                compareArgument((*listA)[i], (*listB)[i],
-                                what + "[" + std::to_string(i) + "]"))
+                compareArgument((*listA)[i], (*listB)[i], [&] {
+                  return what() + "[" + std::to_string(i) + "]";
+                }))
           return error;
       return Error::success();
     }
@@ -186,7 +187,7 @@ Error RankPair::compareArgument(const json::Value &a, const json::Value &b,
     return printed(object && object->size() == 1 ? object->begin()->second
                                                  : argument);
   };
-  return differ(what, value(a), value(b));
+  return differ(what(), value(a), value(b));
 }
 
 Error RankPair::compareOp(const json::Object &a, const json::Object &b) {
@@ -202,9 +203,9 @@ Error RankPair::compareOp(const json::Object &a, const json::Object &b) {
       return differ("the number of " + std::string(what) + "s of " + name,
                     std::to_string(listA.size()), std::to_string(listB.size()));
     for (size_t i = 0; i < listA.size(); ++i)
-      if (Error error = compareArgument(listA[i], listB[i],
-                                        what + (" " + std::to_string(i)) +
-                                            " of " + name))
+      if (Error error = compareArgument(listA[i], listB[i], [&, what = what] {
+            return what + (" " + std::to_string(i)) + " of " + name;
+          }))
         return error;
   }
   auto kwargsA = arguments(a, "kwargs"), kwargsB = arguments(b, "kwargs");
@@ -221,13 +222,13 @@ Error RankPair::compareOp(const json::Object &a, const json::Object &b) {
     if ((*pairA)[0] != (*pairB)[0])
       return differ("keyword argument " + std::to_string(i) + " of " + name,
                     printed((*pairA)[0]), printed((*pairB)[0]));
-    if (Error error = compareArgument((*pairA)[1], (*pairB)[1],
-                                      "argument " + printed((*pairA)[0]) +
-                                          " of " + name))
+    if (Error error = compareArgument((*pairA)[1], (*pairB)[1], [&] {
+          return "argument " + printed((*pairA)[0]) + " of " + name;
+        }))
       return error;
   }
   return compareTensorLists(member(a, "mutates"), member(b, "mutates"),
-                            "the tensors written by " + name);
+                            [&] { return "the tensors written by " + name; });
 }
 
 Error RankPair::compareCollective(const json::Object &a,
@@ -237,8 +238,9 @@ Error RankPair::compareCollective(const json::Object &a,
       return differ("'" + key.str() + "' of " + name, printed(member(a, key)),
                     printed(member(b, key)));
   for (StringRef key : {"inputs", "outputs", "writes"})
-    if (Error error = compareTensorLists(member(a, key), member(b, key),
-                                         key.str() + " of " + name))
+    if (Error error =
+            compareTensorLists(member(a, key), member(b, key),
+                               [&] { return key.str() + " of " + name; }))
       return error;
   return Error::success();
 }
@@ -268,12 +270,12 @@ Error RankPair::compareEvent(const Event &a, const Event &b) {
 }
 
 Error RankPair::compareTrees(const json::Value &a, const json::Value &b,
-                             const std::string &what) {
+                             What what) {
   const json::Object *nodeA = a.getAsObject(), *nodeB = b.getAsObject();
   if (!nodeA || !nodeB)
-    return makeError(what, " is not described");
+    return makeError(what(), " is not described");
   if (member(*nodeA, "kind") != member(*nodeB, "kind"))
-    return differ("the kind of " + what, printed(member(*nodeA, "kind")),
+    return differ("the kind of " + what(), printed(member(*nodeA, "kind")),
                   printed(member(*nodeB, "kind")));
   StringRef kind = nodeA->getString("kind").value_or("");
   if (kind == "tensor")
@@ -281,27 +283,28 @@ Error RankPair::compareTrees(const json::Value &a, const json::Value &b,
   if (kind == "group") {
     auto idA = nodeA->getInteger("id"), idB = nodeB->getInteger("id");
     if (!idA || !idB)
-      return makeError(what, " must have the id of a group");
+      return makeError(what(), " must have the id of a group");
     auto [at, added] = treeGroups.try_emplace(*idA, *idB);
     if (!added && at->second != *idB)
-      return differ(what, "group " + std::to_string(*idA),
+      return differ(what(), "group " + std::to_string(*idA),
                     "group " + std::to_string(*idB));
     return Error::success();
   }
   for (StringRef key : {"value", "keys"})
     if (member(*nodeA, key) != member(*nodeB, key) && kind != "device")
-      return differ(what, printed(member(*nodeA, key)),
+      return differ(what(), printed(member(*nodeA, key)),
                     printed(member(*nodeB, key)));
   const json::Array *itemsA = nodeA->getArray("items");
   const json::Array *itemsB = nodeB->getArray("items");
   size_t sizeA = itemsA ? itemsA->size() : 0;
   size_t sizeB = itemsB ? itemsB->size() : 0;
   if (sizeA != sizeB)
-    return differ("the length of " + what, std::to_string(sizeA),
+    return differ("the length of " + what(), std::to_string(sizeA),
                   std::to_string(sizeB));
   for (size_t i = 0; i < sizeA; ++i)
-    if (Error error = compareTrees((*itemsA)[i], (*itemsB)[i],
-                                   what + "[" + std::to_string(i) + "]"))
+    if (Error error = compareTrees((*itemsA)[i], (*itemsB)[i], [&] {
+          return what() + "[" + std::to_string(i) + "]";
+        }))
       return error;
   return Error::success();
 }
@@ -339,12 +342,19 @@ public:
   explicit Unifier(const Bundle &bundle) : bundle(bundle) {}
 
   Expected<UnifiedGroups> run() {
-    const RankProgram &first = bundle.ranks.front();
+    const RankProgram &first = bundle.getProgram(0);
     std::vector<std::map<int64_t, int64_t>> treeGroups;
-    for (const RankProgram &other : bundle.ranks) {
+    for (int64_t rank = 0; rank < bundle.worldSize; ++rank) {
+      const RankProgram &other = bundle.getProgram(rank);
+      // A rank with the text of rank 0 need not be compared again.
+      if (rank > 0 && &other == &first) {
+        treeGroups.push_back(treeGroups.front());
+        continue;
+      }
       RankPair pair(first, other);
-      if (Error error = pair.compareTrees(*first.inputs, *other.inputs,
-                                          "the arguments"))
+      if (Error error =
+              pair.compareTrees(*first.inputs, *other.inputs,
+                                [] { return std::string("the arguments"); }))
         return std::move(error);
       size_t common = std::min(first.events.size(), other.events.size());
       for (size_t i = 0; i < common; ++i)
@@ -352,8 +362,9 @@ public:
           return std::move(error);
       if (first.events.size() != other.events.size())
         return lengthsDiffer(first, other, common);
-      if (Error error = pair.compareTrees(*first.outputs, *other.outputs,
-                                          "the results"))
+      if (Error error =
+              pair.compareTrees(*first.outputs, *other.outputs,
+                                [] { return std::string("the results"); }))
         return std::move(error);
       if (Error error = pair.compareLiterals())
         return std::move(error);
@@ -396,7 +407,8 @@ private:
 
   Expected<Rows> combineEvent(size_t index) {
     SmallVector<int64_t> ids;
-    for (const RankProgram &program : bundle.ranks) {
+    for (int64_t rank = 0; rank < bundle.worldSize; ++rank) {
+      const RankProgram &program = bundle.getProgram(rank);
       const json::Object &event = *program.events[index].json;
       auto id = event.getInteger("group");
       if (!id)
@@ -406,7 +418,7 @@ private:
       ids.push_back(*id);
     }
     return combine(ids, [&](int64_t rank) {
-      const RankProgram &program = bundle.ranks[rank];
+      const RankProgram &program = bundle.getProgram(rank);
       const Event &event = program.events[index];
       return describe(event) + " at " + program.where(event.site);
     });

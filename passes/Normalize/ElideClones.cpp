@@ -9,6 +9,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Normalize/Passes.h"
+#include "passes/Normalize/Patterns.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #define DEBUG_TYPE "pkb-elide-clones"
@@ -47,6 +48,14 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// True if the call names a device: it may move its argument.
+static bool namesDevice(CallOp op) {
+  return llvm::any_of(op.getArgs(), llvm::IsaPred<DeviceAttr>) ||
+         llvm::any_of(op.getKwargs(), [](NamedAttribute argument) {
+           return isa<DeviceAttr>(argument.getValue());
+         });
+}
+
 /// True if all results of `op` are one fresh tensor.
 static bool hasOneFreshResult(CallOp op) {
   return !op.isBufferized() && !op.getRng() && op.getMutates().empty() &&
@@ -65,6 +74,8 @@ struct ElideCopy : OpRewritePattern<CallOp> {
     Value source = getTensorArgument(op, 0);
     if (!source)
       return rewriter.notifyMatchFailure(op, "first argument is not a tensor");
+    if (namesDevice(op))
+      return rewriter.notifyMatchFailure(op, "may move to another device");
     RankedTensorType from = typeOf(source), to = typeOf(op.getResult(0));
     if (from == to) {
       rewriter.replaceOp(op, source);
@@ -91,6 +102,8 @@ struct ElideCopyInto : OpRewritePattern<CallOp> {
     Value source = getTensorArgument(op, 1);
     if (!source || destination != op.getInputs()[0])
       return rewriter.notifyMatchFailure(op, "arguments are not two tensors");
+    if (isOnHost(source) != isOnHost(destination))
+      return rewriter.notifyMatchFailure(op, "moves between host and device");
     RankedTensorType from = typeOf(source), to = typeOf(destination);
     if (from == to) {
       rewriter.replaceOp(op, source);
@@ -129,66 +142,11 @@ struct FuseWrites : OpRewritePattern<ViewWriteOp> {
   }
 };
 
-/// The whole of a base is overwritten by a dense piece of the base's own type
-/// but for its layout: a base that is read no more need not be made.
-struct ElideOverwritten : OpRewritePattern<ViewWriteOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(ViewWriteOp op,
-                                PatternRewriter &rewriter) const override {
-    RankedTensorType base = typeOf(op.getBase()), piece = typeOf(op.getPiece());
-    RankedTensorType window = op.getWindowType();
-    if (!base.hasStaticShape() || !piece.hasStaticShape())
-      return rewriter.notifyMatchFailure(op, "dynamic shape");
-    ByteRange written = aten::getWindow(window), all = aten::getWindow(base);
-    if (!isDense(window) || written.begin != all.begin ||
-        written.end != all.end)
-      return rewriter.notifyMatchFailure(op, "does not cover its base");
-    if (window.getEncoding() || piece.getEncoding() || base.getEncoding())
-      return rewriter.notifyMatchFailure(op, "changes the layout");
-    rewriter.replaceOpWithNewOp<AsStridedOp>(op, base, op.getPiece());
-    return success();
-  }
-};
-
-/// A gathered result that is only read in the other legal shape.
-struct ReshapeAllGather : OpRewritePattern<comm::AllGatherOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(comm::AllGatherOp op,
-                                PatternRewriter &rewriter) const override {
-    if (op.getNumResults() != 1 || op->use_empty())
-      return rewriter.notifyMatchFailure(op, "not one used result");
-    RankedTensorType input = typeOf(op.getInput());
-    RankedTensorType wanted;
-    for (Operation *user : op->getUsers()) {
-      auto read = dyn_cast<AsStridedOp>(user);
-      if (!read || (wanted && read.getType() != wanted))
-        return rewriter.notifyMatchFailure(op, "read in more than one shape");
-      wanted = read.getType();
-    }
-    SmallVector<int64_t> joined(input.getShape());
-    SmallVector<int64_t> stacked(input.getShape());
-    stacked.insert(stacked.begin(), op.getGroup().getSize());
-    if (!joined.empty())
-      joined.front() *= op.getGroup().getSize();
-    if (wanted.getEncoding() ||
-        wanted.getElementType() != input.getElementType() ||
-        (wanted.getShape() != ArrayRef(stacked) &&
-         (joined.empty() || wanted.getShape() != ArrayRef(joined))))
-      return rewriter.notifyMatchFailure(op, "not a legal result");
-    auto gathered = comm::AllGatherOp::create(
-        rewriter, op.getLoc(), TypeRange{wanted}, op.getInput(), op.getGroup());
-    for (Operation *user : llvm::make_early_inc_range(op->getUsers()))
-      rewriter.replaceOp(user, gathered.getResults());
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
-
 struct ElideClones : pkb::impl::ElideClonesPassBase<ElideClones> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ElideCopy, ElideCopyInto, FuseWrites, ElideOverwritten,
-                 ReshapeAllGather>(&getContext());
+    patterns.add<ElideCopy, ElideCopyInto, FuseWrites>(&getContext());
+    populateJoinPatterns(patterns);
     AsStridedOp::getCanonicalizationPatterns(patterns, &getContext());
     ViewWriteOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))

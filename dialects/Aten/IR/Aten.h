@@ -84,6 +84,13 @@ ByteRange getWindow(mlir::RankedTensorType type);
 /// True if the elements lie in memory without gaps and without overlap.
 bool isDense(mlir::RankedTensorType type);
 
+/// True if they also lie in row-major order; the offset does not matter.
+bool isRowMajor(mlir::RankedTensorType type);
+
+/// True if the tensor lies in host memory: a call marked with kHostAttrName made
+/// the storage that it is a window of.
+bool isOnHost(mlir::Value value);
+
 } // namespace pkb::aten
 
 #endif // DIALECTS_ATEN_IR_ATEN_H

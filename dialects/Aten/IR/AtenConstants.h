@@ -13,6 +13,8 @@ namespace pkb::aten {
 
 /// Module attribute of type ProgramAttr.
 inline constexpr llvm::StringLiteral kProgramAttrName = "aten.program";
+/// Unit attribute of aten.call: its fresh results lie in host memory.
+inline constexpr llvm::StringLiteral kHostAttrName = "aten.host";
 /// Attribute of type AliasAttr of a function's argument or result.
 inline constexpr llvm::StringLiteral kAliasOfAttrName = "aten.alias_of";
 /// Integer attribute of a function's result: the argument that it is the final

@@ -58,6 +58,12 @@ Operation *AtenDialect::materializeConstant(OpBuilder &builder, Attribute value,
 
 LogicalResult AtenDialect::verifyOperationAttribute(Operation *op,
                                                     NamedAttribute attribute) {
+  if (attribute.getName() == kHostAttrName) {
+    if (!isa<CallOp>(op) || !isa<UnitAttr>(attribute.getValue()))
+      return op->emitError("attribute ")
+             << kHostAttrName << " must be a unit attribute of aten.call";
+    return success();
+  }
   if (attribute.getName() != kProgramAttrName)
     return op->emitError("unknown attribute of dialect aten: ")
            << attribute.getName();

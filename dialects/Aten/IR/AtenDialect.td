@@ -34,6 +34,7 @@ def Aten_Dialect : Dialect {
 
     * `aten.program` (`#aten.program`, on a module): where the program is from,
       and the trees of its inputs and outputs.
+    * `aten.host` (unit, on `aten.call`): its fresh results lie in host memory.
     * `aten.alias_of` (`#aten.alias`, on a result of a function): the result is
       a window of the storage of an argument or of another result.
     * `aten.mutation_of` (integer, on a result): the result is what the storage

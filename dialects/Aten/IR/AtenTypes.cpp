@@ -140,6 +140,31 @@ ByteRange aten::getWindow(RankedTensorType type) {
   return {begin, (last + 1) * bytes};
 }
 
+bool aten::isRowMajor(RankedTensorType type) {
+  Layout layout = getLayout(type);
+  return !getTensorType(type.getShape(), type.getElementType(), layout.strides,
+                        /*offset=*/0)
+              .getEncoding();
+}
+
+bool aten::isOnHost(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto call = dyn_cast<CallOp>(op)) {
+      int64_t index = cast<OpResult>(value).getResultNumber();
+      if (index < call.getNumFresh())
+        return call->hasAttr(kHostAttrName);
+      value = call.getInputs()[call.getMutates()[index - call.getNumFresh()]];
+    } else if (auto view = dyn_cast<AsStridedOp>(op)) {
+      value = view.getBase();
+    } else if (auto write = dyn_cast<ViewWriteOp>(op)) {
+      value = write.getBase();
+    } else {
+      return false;
+    }
+  }
+  return false;
+}
+
 bool aten::isDense(RankedTensorType type) {
   Layout layout = getLayout(type);
   SmallVector<std::pair<int64_t, int64_t>> dims; // stride, size
