@@ -68,4 +68,30 @@ def VerifyXferPass : Pass<"pkb-verify-xfer", "::mlir::ModuleOp"> {
 // L3
 //===----------------------------------------------------------------------===//
 
+def VerifyCudaEmittablePass : Pass<"pkb-verify-cuda-emittable", "::mlir::ModuleOp"> {
+  let summary = "check that a module of level L3 can be printed";
+  let description = [{
+    Changes nothing; reports every offender. A module that passes is printed by lib/Target/Cuda without a decision and without an error.
+
+    * (`verify_cuda_emittable_c1`) A function `main` of one block, kernels and
+      constants, nothing else.
+    * (`verify_cuda_emittable_c2`) Each operation of `main` is a step or a slot of
+      the host plan.
+    * (`verify_cuda_emittable_c3`) Memrefs are static, of elements that a tensor
+      can have, and come from something that has a slot.
+    * (`verify_cuda_emittable_c4`) Kernels have a name of C, as many ranks as
+      their group, a legal grid, and a region that holds flags and LL lines.
+    * (`verify_cuda_emittable_c5`) A kernel reads its epoch once, at its top
+      level, and ends it once, as its last operation.
+    * (`verify_cuda_emittable_c6`) Each operation and type in a kernel has a form
+      in C++.
+    * (`verify_cuda_emittable_c7`) Pointers by number exist.
+    * (`verify_cuda_emittable_c8`) What a whole block runs is not in a loop that
+      each thread runs by itself.
+    * (`verify_cuda_emittable_c9`) Sites are positive and unique in the module.
+
+    *Precondition*: the module verifies. *Postcondition*: the above. *Declines*: never.
+  }];
+}
+
 #endif // PKB_PASSES_CONTRACT_PASSES_TD

@@ -30,11 +30,11 @@ static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
 }
 
 /// Level L2: how the bytes move.
-static void buildXfer(OpPassManager &manager) {
+static void buildXfer(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createConvertCommToXferPass());
-#ifdef PKB_HAVE_VERIFY_XFER
-  manager.addPass(createVerifyXferPass());
-#endif
+  VerifyXferPassOptions verify;
+  verify.arenaBytes = options.arenaBytes;
+  manager.addPass(createVerifyXferPass(verify));
 }
 
 /// Level L3: what is called.
@@ -42,14 +42,12 @@ static void buildCuda(OpPassManager &manager) {
   manager.addPass(createConvertXferToCudaPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-#ifdef PKB_HAVE_VERIFY_XFER
   manager.addPass(createVerifyCudaEmittablePass());
-#endif
 }
 
 void pkb::buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
   buildComm(manager, options);
-  buildXfer(manager);
+  buildXfer(manager, options);
   buildCuda(manager);
 }
 

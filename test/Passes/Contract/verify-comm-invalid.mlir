@@ -1,0 +1,60 @@
+// RUN: pkb-opt %s -split-input-file -verify-diagnostics --pkb-verify-comm
+
+// expected-error @below {{module must have a mesh (attribute comm.mesh)}}
+module @verify_comm_c1 {
+  func.func @main() { return }
+}
+
+// -----
+
+// expected-error @below {{module must have a function @main with a body}}
+module @verify_comm_c2_absent attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @other() { return }
+}
+
+// -----
+
+module @verify_comm_c2_blocks attributes {comm.mesh = #comm.mesh<size = 2>} {
+  // expected-error @below {{@main must have one block, got: 2}}
+  func.func @main() {
+    return
+  ^next:
+    return
+  }
+}
+
+// -----
+
+// Every offender is reported.
+module @verify_comm_c3 attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%n: index) {
+    // expected-error @below {{'scf.for' op must not be at level L1}}
+    scf.for %i = %n to %n step %n {
+      // expected-error @below {{'scf.yield' op must not be at level L1}}
+      scf.yield
+    }
+    return
+  }
+}
+
+// -----
+
+module @verify_comm_c4 attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%x: memref<4xf32>) {
+    // expected-error @below {{'aten.call' op must work on values at level L1, got a memref}}
+    aten.call "aten::f" (%x) args [] returns [] : (memref<4xf32>) -> ()
+    return
+  }
+}
+
+// -----
+
+module @verify_comm_c5 attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%x: tensor<4xf32>) {
+    // expected-error @below {{'comm.all_reduce' op group must be within the mesh of 2 ranks, got rank: 2}}
+    %0 = comm.all_reduce sum %x in <[[0, 2]]> accumulate f32 : tensor<4xf32>
+    // expected-error @below {{'comm.rank' op group must be within the mesh of 2 ranks, got rank: 5}}
+    %1 = comm.rank in <[[5]]> : index
+    return
+  }
+}
