@@ -15,8 +15,10 @@ typedef unsigned short uint16_t;
 typedef unsigned int uint32_t;
 typedef unsigned long uint64_t;
 typedef unsigned long uintptr_t;
+#define PKB_MEMCPY memcpy /* NVRTC has no __builtin_memcpy */
 #else
 #include <stdint.h>
+#define PKB_MEMCPY __builtin_memcpy
 #endif
 
 #if defined(PKB_EMULATED) && PKB_EMULATED
@@ -80,7 +82,7 @@ template <class To, class From>
 PKB_DEVICE To bits_of(const From &from) {
   static_assert(sizeof(To) == sizeof(From), "bits_of needs equal sizes");
   To to;
-  __builtin_memcpy(&to, &from, sizeof(To));
+  PKB_MEMCPY(&to, &from, sizeof(To));
   return to;
 }
 } // namespace detail
