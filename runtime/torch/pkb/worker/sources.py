@@ -37,8 +37,7 @@ class Original:
         self._forget_other_bundles(base)
         self._base = base
         modules = {n: self._place(p) for n, p in head.get("modules", {}).items()}
-        self._finder = source.BundleFinder({n: p for n, p in modules.items() if os.path.isfile(p)})
-        sys.meta_path.insert(0, self._finder)
+        source.use_bundle_modules({n: p for n, p in modules.items() if os.path.isfile(p)})
         self.function = self._load(head["function"], "function")
         self._inputs = self._load(head["inputs"], "inputs")
 
@@ -54,7 +53,7 @@ class Original:
     @staticmethod
     def _forget_other_bundles(base):
         """A long-lived worker must not take a module of the bundle before this one."""
-        sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, source.BundleFinder)]
+        sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, (source.BundleFinder, source.NamespaceFinder))]
         for name, module in list(sys.modules.items()):
             path = getattr(module, "__file__", None) or ""
             if f"{os.sep}pkb-" in path and f"{os.sep}source{os.sep}" in path and not path.startswith(base + os.sep):
