@@ -307,6 +307,7 @@ std::string compileProgram(const CompileRequest &request) {
     runCompiler(request, arguments, temporary);
   } else {
     options.push_back("--gpu-architecture=" + arch);
+    options.push_back("-default-device"); // lambdas have no execution space of their own
     std::string image, reason;
     if (!compileWithNvrtc(request, options, image, reason)) {
       fail(PKB_ERROR_PROGRAM, "cannot compile '", request.path, "': ", reason);
