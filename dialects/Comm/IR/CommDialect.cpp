@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Comm/IR/Comm.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 
@@ -23,6 +24,11 @@ void CommDialect::initialize() {
 #define GET_OP_LIST
 #include "dialects/Comm/IR/CommOps.cpp.inc"
       >();
+}
+
+Operation *CommDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                            Type type, Location loc) {
+  return arith::ConstantOp::materialize(builder, value, type, loc);
 }
 
 LogicalResult CommDialect::verifyOperationAttribute(Operation *op,

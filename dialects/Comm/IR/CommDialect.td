@@ -33,6 +33,8 @@ def Comm_Dialect : Dialect {
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasConstantMaterializer = 1;
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
   let extraClassDeclaration = [{
     /// Part of initialize(), defined beside the storage of the attributes.
     void registerAttributes();

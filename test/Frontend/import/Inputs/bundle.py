@@ -106,8 +106,8 @@ def write(path, ranks, groups=None, edit=None, edit_members=None):
         members[f"rank{number}.json"] = json.dumps(rank.json(number, world_size, capture)).encode()
     bundle = {"schema": "pkb-bundle", "version": [1, 0], "capture": capture, "world_size": world_size, "torch": "2.11.0",
               "pkb": "0.1.0", "created": "2026-01-01T00:00:00Z",
-              "function": {"file": "source/model.py", "qualname": "solution", "path": "/home/user/model.py", "sha256": "-"},
-              "inputs": {"file": "source/model.py", "qualname": "inputs", "path": "/home/user/model.py", "sha256": "-"},
+              "function": {"file": "source/model.py", "qualname": "solution", "path": "/user/model.py", "sha256": "-"},
+              "inputs": {"file": "source/model.py", "qualname": "inputs", "path": "/user/model.py", "sha256": "-"},
               "pkb_problem": None, "groups": groups or [{"id": 0, "ranks": list(range(world_size))}],
               "symbols": [], "guards": [], "not_exercised": [], "replayed": {"captured": True, "fresh_trials": [1, 2]}}
     bundle["files"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
