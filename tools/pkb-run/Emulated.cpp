@@ -113,6 +113,9 @@ public:
       code = BadInput;
       message = fmt::format("rank {}: {}", rank, error.what());
     }
+    if (code != Right && context) {
+      api.pkb_context_abort(context, message.c_str());
+    }
     std::lock_guard<std::mutex> guard(shared.lock);
     shared.ranks[size_t(rank)].code = code;
     shared.ranks[size_t(rank)].message = message;

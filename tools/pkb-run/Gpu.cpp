@@ -71,7 +71,18 @@ GpuPool::GpuPool(std::string python, const Options &options) : python(std::move(
 
 GpuPool::~GpuPool() { stop(); }
 
-void GpuPool::stop() { ranks.clear(); }
+void GpuPool::stop() {
+  // Ranks that are well leave together, in good order; all others are killed.
+  bool well = std::all_of(ranks.begin(), ranks.end(), [](const auto &rank) { return rank->ready && rank->done && rank->code <= Wrong; });
+  for (auto &rank : ranks) {
+    well ? rank->child->closeInput() : rank->child->kill();
+  }
+  Clock::time_point deadline = after(graceSeconds);
+  for (auto &rank : ranks) {
+    rank->child->wait(deadline);
+  }
+  ranks.clear();
+}
 
 std::string GpuPool::deviceText() const {
   return ranks.empty() ? "GPUs" : fmt::format("{} x {}", ranks.size(), ranks[0]->device);
@@ -87,6 +98,8 @@ void GpuPool::start(int worldSize) {
   environment["MASTER_ADDR"] = "127.0.0.1";
   environment["MASTER_PORT"] = std::to_string(freePort());
   environment["WORLD_SIZE"] = std::to_string(worldSize);
+  environment["PKB_RENDEZVOUS"] = makeTemporaryFolder("meet");
+  environment["PKB_LIBRARY_DIR"] = libraryFolder();
   environment["PKB_WORKER_TIMEOUT_S"] = fmt::format("{}", options.timeout);
   if (!std::getenv("PKB_TIMEOUT_S")) {
     environment["PKB_TIMEOUT_S"] = fmt::format("{}", options.timeout);

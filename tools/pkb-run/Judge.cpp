@@ -245,7 +245,7 @@ Verdict mergeRanks(const std::vector<Verdict> &ranks) {
     all.error = std::max(all.error, next.error);
     all.referenceRatio = std::max(all.referenceRatio, next.referenceRatio);
     all.replicated = all.replicated && next.replicated;
-    bool worse = (all.right && !next.right) || (all.right == next.right && next.ratio > all.ratio);
+    bool worse = (!next.right && next.mismatches > 0 && all.worstRank < 0) || (all.right && !next.right) || (all.right == next.right && next.ratio > all.ratio);
     all.ratio = std::max(all.ratio, next.ratio);
     if (worse) {
       all.reason = next.reason;

@@ -128,7 +128,7 @@ Child::Child(const std::vector<std::string> &command, const std::map<std::string
 
 Child::~Child() {
   kill();
-  close(toChild);
+  closeInput();
   close(fromChild);
 }
 
@@ -188,6 +188,13 @@ std::optional<int> Child::wait(Clock::time_point deadline) {
     std::this_thread::sleep_for(std::chrono::milliseconds(3));
   }
   return status;
+}
+
+void Child::closeInput() {
+  if (toChild >= 0) {
+    close(toChild);
+    toChild = -1;
+  }
 }
 
 void Child::kill() {

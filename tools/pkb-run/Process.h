@@ -48,6 +48,8 @@ public:
   std::optional<int> poll();
   /// Waits until `deadline` for the end.
   std::optional<int> wait(Clock::time_point deadline);
+  /// Tells the child that no more lines come.
+  void closeInput();
   void kill();
   /// What the child printed, at most the last `bytes`.
   std::string log(size_t bytes = 4000) const;

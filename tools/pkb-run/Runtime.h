@@ -20,7 +20,7 @@
 namespace pkb::run {
 
 #define PKB_RUN_RT_FUNCTIONS(X)                                                                                                          \
-  X(pkb_context_create) X(pkb_context_destroy) X(pkb_last_error) X(pkb_program_load) X(pkb_program_unload)                               \
+  X(pkb_context_create) X(pkb_context_destroy) X(pkb_context_abort) X(pkb_last_error) X(pkb_program_load) X(pkb_program_unload)                               \
   X(pkb_program_input_count) X(pkb_program_output_count) X(pkb_program_input) X(pkb_program_output) X(pkb_program_call)                  \
   X(pkb_context_synchronize) X(pkb_driver_real)
 #define PKB_RUN_EMU_FUNCTIONS(X)                                                                                                         \

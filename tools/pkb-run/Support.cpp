@@ -162,8 +162,10 @@ std::vector<std::string> candidates(const char *variable, std::initializer_list<
 
 } // namespace
 
+std::string libraryFolder() { return (fs::path(executableFolder()) / "../lib").lexically_normal().string(); }
+
 std::string findLibrary(const std::string &name) {
-  std::string folder = (fs::path(executableFolder()) / "../lib").lexically_normal().string();
+  std::string folder = libraryFolder();
   for (const std::string &path : {folder + "/" + name, executableFolder() + "/" + name}) {
     if (isFile(path)) {
       return path;

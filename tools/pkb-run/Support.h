@@ -42,6 +42,9 @@ std::string executableFolder();
 /// The shared library `name` of the run time, beside this executable in `../lib`. Throws if there is none.
 std::string findLibrary(const std::string &name);
 
+/// The folder of the run-time libraries: `../lib` of this executable.
+std::string libraryFolder();
+
 /// The folder that holds the Python package `pkb` ($PKB_PYTHONPATH, `../python`, `../runtime/torch`, or the source tree).
 std::string findPythonPackage();
 

@@ -40,12 +40,15 @@ void guarded(Outcome &outcome, Work work) {
   }
 }
 
-void runOnGpus(GpuPool &pool, Outcome &outcome) {
+void runOnGpus(GpuPool &pool, const Options &options, Outcome &outcome) {
   Clock::time_point begin = Clock::now();
   if (outcome.job.check.empty()) {
     throw Failure(BadInput, "a run on GPUs needs --check X.pkb: the bundle says how to make the inputs");
   }
   pool.run(*outcome.program, outcome);
+  if (options.time && outcome.times.empty() && outcome.notTimed.empty()) {
+    outcome.notTimed = outcome.code == Wrong ? "the results are wrong" : "the ranks measured nothing";
+  }
   outcome.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
@@ -69,7 +72,7 @@ void runBatch(const Options &options, Report &report) {
         requireTorch(python);
         pool = std::make_unique<GpuPool>(python, options);
       }
-      runOnGpus(*pool, outcome);
+      runOnGpus(*pool, options, outcome);
     });
     if (done) {
       report.add(outcome);
@@ -93,7 +96,7 @@ void runSingle(const Options &options, Report &report) {
     std::string python = findPython();
     requireTorch(python);
     GpuPool pool(python, options);
-    runOnGpus(pool, outcome);
+    runOnGpus(pool, options, outcome);
   });
   report.add(outcome);
 }

@@ -88,7 +88,9 @@ def main():
             ranks.measure_link()
         with torch.cuda.stream(ranks.stream):
             run_job(spec, ranks)
-    channel.job = None
+    import pkb
+
+    pkb.shutdown()  # pkb-run closed our end: all ranks leave together
     sys.stdout.flush()
     os._exit(0)  # a communicator whose peers have gone would wait in its destructor
 

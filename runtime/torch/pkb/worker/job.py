@@ -48,6 +48,8 @@ class Job:
         self.check()
         if s.get("time") and self.right:
             self.time()
+        self.step("unloading the program")
+        self.ours.unload()
 
     # Correctness
 
@@ -78,12 +80,9 @@ class Job:
         """All calls back to back, nothing waits for the device between them."""
         copies = [clones.clone(args) for args in self.sets]
         flat = [self.ours.tensors(args) for args in copies]
-        try:
-            outputs = [self.ours.call_poisoned(tensors) for tensors in flat]
-            torch.cuda.synchronize()
-        except RuntimeError as e:
-            text = one_line(e)
-            raise Refusal(f"the program did not run: {text}", 3 if "guard" in text.lower() else 4) from e
+        outputs = [self.ours.call_poisoned(tensors) for tensors in flat]
+        self.ours.synchronize()
+        torch.cuda.synchronize()
         return [
             {"results": self.ours.results(out), "program_outputs": [x.clone() for x in out], "after": tree.tensors(args)}
             for out, args in zip(outputs, copies)
@@ -215,4 +214,12 @@ def run_job(spec, ranks):
         import traceback
 
         traceback.print_exc()
-        channel.send("error", code=getattr(e, "code", 2) if isinstance(getattr(e, "code", 2), int) else 2, message=one_line(e))
+        channel.send("error", code=exit_code(e), message=one_line(e))
+
+
+def exit_code(error):
+    """The exit status of pkb-run for what a job raised: PkbError carries a pkb_status (pkb_rt/pkb.h), torch's operator a text."""
+    status = getattr(error, "status", None)
+    if status == 3 or str(error).startswith("pkb guard: "):
+        return 3
+    return 4 if status in (5, 6) else 2

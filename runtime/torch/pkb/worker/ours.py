@@ -4,66 +4,63 @@
 
 import torch
 
+from .. import trees
 from ..export import tree
 from .judge import poison
 from .protocol import Refusal
 
 
 class Ours:
-    """path: the emitted `.cu`. manifest: its JSON. `leaves` maps tensor leaves of the argument tree to program arguments."""
+    """path: the emitted `.cu`. Loading is collective. manifest: its JSON."""
 
     def __init__(self, path, manifest):
         import pkb
 
-        self.manifest = manifest
         self.loaded = pkb.load(path)
         self.handle = self.loaded.handle
-        self.input_leaves = leaves(manifest.get("input_tree"), len(manifest["arguments"]))
-        self.output_leaves = leaves(manifest.get("output_tree"), len(manifest["outputs"]))
-        self._order = first_positions(self.input_leaves)
+        self.manifest = manifest
+        self._call = torch.ops.pkb.call.default
+        self._aliases = trees.aliases(manifest)
+        outputs = manifest.get("output_tree")
+        self.output_leaves = list(range(len(manifest["outputs"]))) if outputs is None else tree.tensor_ids(outputs)
 
     def tensors(self, args):
-        """The program's arguments from the user's argument tuple."""
-        flat = tree.tensors(args)
-        if len(flat) != len(self.input_leaves):
-            raise Refusal(f"the program takes {len(self.input_leaves)} tensors, inputs gives {len(flat)}; it was made from other inputs")
-        return [flat[i] for i in self._order]
+        """The program's arguments from the user's argument tuple. Raises Refusal (fell back) if they have another structure."""
+        tensors, reason = self.loaded._flatten(args, {})
+        if tensors is None:
+            raise Refusal(f"guard: {reason}", 3)
+        return tensors
 
     def call(self, tensors):
         """Results in program order; allocates them."""
-        return torch.ops.pkb.call(self.handle, tensors)
+        return self._call(self.handle, tensors)
 
     def call_poisoned(self, tensors):
-        """Results written into poisoned memory; a result that is an argument is that argument."""
+        """Results in program order, written into poisoned memory; those that share memory with an argument are that memory."""
+        device = tensors[0].device if tensors else torch.device("cuda", torch.cuda.current_device())
         outputs = []
-        for spec in self.manifest["outputs"]:
-            if spec["alias_of"] is not None:
-                outputs.append(torch.empty(0, device=tensors[0].device))
+        for spec, alias in zip(self.manifest["outputs"], self._aliases):
+            if alias is not None:
+                outputs.append(torch.empty(0, device=device))
                 continue
-            out = torch.empty_strided(
-                spec["sizes"], spec["strides"], dtype=getattr(torch, spec["dtype"]), device=tensors[0].device if tensors else "cuda"
-            )
-            outputs.append(poison(out))
-        if any(spec["alias_of"] is not None for spec in self.manifest["outputs"]):
-            return self.call(tensors)
+            dtype = getattr(torch, spec["dtype"])
+            outputs.append(poison(torch.empty_strided(spec["sizes"], spec["strides"], dtype=dtype, device=device)))
         torch.ops.pkb.call_out(self.handle, tensors, outputs)
+        for i, alias in enumerate(self._aliases):
+            if alias is not None:
+                base, offset = alias
+                source = tensors[base] if base < len(tensors) else outputs[base - len(tensors)]
+                outputs[i] = trees.view_of(source, self.manifest["outputs"][i], offset)
         return outputs
 
     def results(self, outputs):
         """Tensor leaves of the user's result from the program's outputs."""
         return [outputs[i] for i in self.output_leaves]
 
+    def synchronize(self):
+        """Waits for the current stream; raises PkbError with what the run time's watchdog saw."""
+        self.loaded._context.synchronize()
 
-def leaves(node, count):
-    """Argument (output) index of each tensor leaf of a manifest's tree, in tree order; 0..count-1 without a tree."""
-    if node is None:
-        return list(range(count))
-    return tree.tensor_ids(node)
-
-
-def first_positions(indices):
-    """For program argument i, the first leaf that carries it."""
-    where = {}
-    for leaf, i in enumerate(indices):
-        where.setdefault(i, leaf)
-    return [where[i] for i in range(len(where))]
+    def unload(self):
+        """Collective."""
+        self.loaded.unload()

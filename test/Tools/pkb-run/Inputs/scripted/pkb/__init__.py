@@ -1,0 +1,3 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""A package that answers as GPU ranks do, to test how pkb-run drives them."""
