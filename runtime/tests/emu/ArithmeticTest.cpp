@@ -70,7 +70,7 @@ TEST(Arithmetic, pairs_convert_as_singles_do) {
   pkb::vec<float, 4> v;
   const float values[4] = {1.00390625f, -2.5e-41f, 65519.99f, NAN};
   for (int k = 0; k < 4; ++k)
-    v[k] = values[k];
+    v.set(k, values[k]);
   const auto half = pkb::convert<pkb::f16>(v);
   const auto brain = pkb::convert<pkb::bf16>(v);
   for (int k = 0; k < 4; ++k) {

@@ -24,9 +24,11 @@ typedef unsigned long uintptr_t;
 #if defined(PKB_EMULATED) && PKB_EMULATED
 #define PKB_DEVICE inline __attribute__((always_inline))
 #define PKB_UNROLL
+#define PKB_ROLLED
 #elif defined(__CUDACC__)
 #define PKB_DEVICE __device__ __forceinline__
 #define PKB_UNROLL _Pragma("unroll")
+#define PKB_ROLLED _Pragma("unroll 1")
 #else
 #error "pkb_rt/device.h is compiled by nvcc or NVRTC, or by a host compiler with -DPKB_EMULATED=1"
 #endif

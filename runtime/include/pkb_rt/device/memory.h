@@ -10,33 +10,87 @@ namespace detail {
 /* Moves a whole vec in accesses of min(16, size) bytes. */
 template <class T, int N>
 PKB_DEVICE vec<T, N> load_whole(const char *from) {
-  constexpr int bytes = int(sizeof(T)) * N, width = bytes < 16 ? bytes : 16;
-  struct Parts { Raw<width> part[bytes / width]; } parts;
-  static_assert(bytes / width == 1 || width == 16, "");
-  PKB_UNROLL for (int k = 0; k < bytes / width; ++k) parts.part[k] = prim::load_weak<width>(from + k * width);
+  constexpr int bytes = int(sizeof(T)) * N, width = bytes < 16 ? bytes : 16, words = width < 4 ? 1 : width / 4;
   vec<T, N> v;
-  __builtin_memcpy(&v, &parts, bytes);
+  PKB_UNROLL for (int k = 0; k < bytes / width; ++k) {
+    const Raw<width> raw = prim::load_weak<width>(from + k * width);
+    PKB_UNROLL for (int j = 0; j < words; ++j) v.w[k * words + j] = raw.w[j];
+  }
   return v;
 }
 template <class T, int N>
 PKB_DEVICE void store_whole(char *to, const vec<T, N> &v) {
-  constexpr int bytes = int(sizeof(T)) * N, width = bytes < 16 ? bytes : 16;
-  struct Parts { Raw<width> part[bytes / width]; } parts;
-  __builtin_memcpy(&parts, &v, bytes);
-  PKB_UNROLL for (int k = 0; k < bytes / width; ++k) prim::store_weak<width>(to + k * width, parts.part[k]);
+  constexpr int bytes = int(sizeof(T)) * N, width = bytes < 16 ? bytes : 16, words = width < 4 ? 1 : width / 4;
+  PKB_UNROLL for (int k = 0; k < bytes / width; ++k) {
+    Raw<width> raw;
+    PKB_UNROLL for (int j = 0; j < words; ++j) raw.w[j] = v.w[k * words + j];
+    prim::store_weak<width>(to + k * width, raw);
+  }
 }
-template <class T>
-PKB_DEVICE T load_one(const char *from) {
-  const Raw<sizeof(T)> raw = prim::load_weak<sizeof(T)>(from);
-  T x;
-  __builtin_memcpy(&x, &raw, sizeof(T));
-  return x;
+
+/* Moves the words of a vec down by `bits` (< 32), with `top` coming in: a loop over elements then needs no index into registers. */
+template <class T, int N>
+PKB_DEVICE void shift_down(vec<T, N> &v, int bits, uint32_t top) {
+  constexpr int words = int(sizeof(v.w) / 4);
+  PKB_UNROLL for (int j = 0; j < words; ++j) {
+    const uint32_t above = j + 1 < words ? v.w[j + 1] : top;
+    v.w[j] = (v.w[j] >> bits) | above << (32 - bits);
+  }
 }
-template <class T>
-PKB_DEVICE void store_one(char *to, const T &x) {
-  Raw<sizeof(T)> raw{};
-  __builtin_memcpy(&raw, &x, sizeof(T));
-  prim::store_weak<sizeof(T)>(to, raw);
+template <int Count, class T, int N>
+PKB_DEVICE void shift_words(vec<T, N> &v, const uint32_t (&top)[Count]) {
+  constexpr int words = int(sizeof(v.w) / 4);
+  PKB_UNROLL for (int j = 0; j + Count < words; ++j) v.w[j] = v.w[j + Count];
+  PKB_UNROLL for (int j = 0; j < Count; ++j) v.w[words - Count + j] = top[j];
+}
+
+/* The first `count` elements of a vec, one by one, the others zero; rolled loops, since few vectors need them. */
+template <class T, int N>
+PKB_DEVICE vec<T, N> load_elements(const char *from, int64_t count) {
+  constexpr int size = int(sizeof(T));
+  vec<T, N> v{};
+  PKB_ROLLED
+  for (int k = 0; k < N; ++k) {
+    Raw<size> raw{};
+    if (k < count)
+      raw = prim::load_weak<size>(from + k * size);
+    if constexpr (size * N < 4) /* they fill a part of one word */
+      v.w[0] |= raw.w[0] << k * 8;
+    else if constexpr (size < 4)
+      shift_down(v, size * 8, raw.w[0]);
+    else
+      shift_words(v, raw.w);
+  }
+  return v;
+}
+template <class T, int N>
+PKB_DEVICE void store_elements(char *to, int64_t count, vec<T, N> v) {
+  constexpr int size = int(sizeof(T));
+  PKB_ROLLED
+  for (int k = 0; k < N; ++k) {
+    Raw<size> raw;
+    PKB_UNROLL for (int j = 0; j < int(sizeof(raw.w) / 4); ++j) raw.w[j] = v.w[j];
+    if (k < count)
+      prim::store_weak<size>(to + k * size, raw);
+    if constexpr (N > 1 && size < 4)
+      shift_down(v, size * 8, 0);
+    else if constexpr (N > 1)
+      shift_words(v, raw.w);
+  }
+}
+
+/* Vector i (16 bytes) at p where p is aligned to an element only, 0 < i: the two aligned 16-byte lines around it, shifted. Both lie inside of the tensor. */
+template <class T, int N>
+PKB_DEVICE vec<T, N> load_shifted(const char *p, int64_t i) {
+  const uint32_t off = uint32_t(reinterpret_cast<uintptr_t>(p)) & 15u;
+  const char *line = p + i * 16 - off;
+  const Raw<16> low = prim::load_weak<16>(line), high = prim::load_weak<16>(line + 16);
+  uint32_t w[8] = {low.w[0], low.w[1], low.w[2], low.w[3], high.w[0], high.w[1], high.w[2], high.w[3]};
+  PKB_UNROLL for (int j = 0; j < 6; ++j) w[j] = off & 8u ? w[j + 2] : w[j];
+  PKB_UNROLL for (int j = 0; j < 5; ++j) w[j] = off & 4u ? w[j + 1] : w[j];
+  vec<T, N> v;
+  PKB_UNROLL for (int j = 0; j < 4; ++j) v.w[j] = uint32_t((uint64_t(w[j]) | uint64_t(w[j + 1]) << 32) >> (off & 3u) * 8);
+  return v;
 }
 
 } // namespace detail
@@ -56,14 +110,18 @@ PKB_DEVICE vec<T, N> load(const char *p, int64_t i, int64_t len) {
   constexpr int bytes = int(sizeof(T)) * N;
   constexpr uintptr_t mask = (bytes < 16 ? bytes : 16) - 1;
   const char *from = p + i * bytes;
-  if ((reinterpret_cast<uintptr_t>(p) & mask) == 0 && (i + 1) * N <= len)
-    return detail::load_whole<T, N>(from);
-  vec<T, N> v{};
-  PKB_UNROLL for (int k = 0; k < N; ++k) {
-    if (i * N + k < len)
-      v.e[k] = detail::load_one<T>(from + k * int(sizeof(T)));
+  const bool whole = (i + 1) * N <= len;
+  if ((reinterpret_cast<uintptr_t>(p) & mask) == 0) {
+    if (whole)
+      return detail::load_whole<T, N>(from);
   }
-  return v;
+#if !(defined(PKB_EMULATED) && PKB_EMULATED)
+  else if constexpr (bytes == 16) {
+    if (i > 0 && (i + 2) * N <= len)
+      return detail::load_shifted<T, N>(p, i);
+  }
+#endif
+  return detail::load_elements<T, N>(from, len - i * N);
 }
 
 /* Vector i of the `len` elements at p; nothing is written at or past `len`. */
@@ -76,10 +134,7 @@ PKB_DEVICE void store(char *p, int64_t i, int64_t len, const vec<T, N> &v) {
     detail::store_whole(to, v);
     return;
   }
-  PKB_UNROLL for (int k = 0; k < N; ++k) {
-    if (i * N + k < len)
-      detail::store_one<T>(to + k * int(sizeof(T)), v.e[k]);
-  }
+  detail::store_elements<T, N>(to, len - i * N, v);
 }
 
 /* Vector i of 16 bytes at p, 16-byte aligned, in a region. Invisible to the peer until a signal after it. */
