@@ -106,6 +106,39 @@ class BadInputTest(ExportTest):
         self.assertIn(int(line), (int(self.line_of("# here").rsplit(":")[-1]) - 1, int(self.line_of("# here").rsplit(":")[-1])))
         self.assertIn("raise --timeout", message)
 
+    def test_sigterm(self):
+        """A terminated export ends its ranks and leaves no file."""
+        import signal
+        import subprocess
+
+        from harness import LAUNCHER
+
+        marker = os.path.join(self.folder, "pids")
+        text = f"""
+            import os, time
+
+            def solution(x):
+                with open({marker!r}, "a") as f:
+                    f.write(f"{{os.getpid()}}\\n")
+                time.sleep(600)
+            """
+        env = {**os.environ, "PKB_PYTHON": sys.executable, "TMPDIR": self.folder}
+        process = subprocess.Popen([LAUNCHER, *self.args(text)], env=env)
+        end = time.monotonic() + 60
+        pids = []
+        while len(pids) < 2 and time.monotonic() < end:
+            time.sleep(0.1)
+            if os.path.exists(marker):
+                with open(marker) as f:
+                    pids = [int(line) for line in f if line.endswith("\n")]
+        self.assertEqual(len(pids), 2)
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(30), 143)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["pids", "program.py"])
+        for pid in pids:
+            with self.assertRaises(ProcessLookupError):
+                os.kill(pid, 0)
+
     def test_no_rank_survives(self):
         """After a failure no forked rank is left running."""
         marker = os.path.join(self.folder, "pids")
@@ -209,6 +242,8 @@ class BadInputTest(ExportTest):
         path = self.write(GOOD, inputs=INPUTS)
         jobs = os.path.join(self.folder, "jobs.json")
         good = {"function": f"{path}:solution", "inputs": f"{path}:inputs", "world-size": 2}
+        with open(path, "a") as f:
+            f.write("\nprint('noise')\n")
         entries = [
             {**good, "output": os.path.join(self.folder, "a.pkb")},
             {**good, "output": os.path.join(self.folder, "b.pkb"), "function": f"{path}:absent"},

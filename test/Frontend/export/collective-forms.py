@@ -277,6 +277,29 @@ class FormsTest(ExportTest):
             self.assertBits(y, x * 9.0 + 5 + [10, 20, 30][k] + (21 if k == 2 else 0))
         self.assertEqual(collectives(bundle.ranks[0]), [])
 
+    def test_one_rank(self):
+        """A world of one: every collective is the identity, and a script's own set-up is accepted."""
+        bundle, ranks = self.outputs(
+            """
+            import os
+
+            def solution(x):
+                dist.init_process_group("nccl", rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
+                torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+                a = x.clone()
+                dist.all_reduce(a)
+                b, c = torch.empty_like(x), torch.empty_like(x)
+                dist.all_to_all_single(b, a)
+                dist.all_gather([c], b)
+                dist.destroy_process_group()
+                return c
+            """,
+            1,
+        )
+        (x,), (c,), _ = ranks[0]
+        self.assertBits(c, x)
+        self.assertEqual(len(collectives(bundle.ranks[0])), 3)
+
     def test_narrow_and_odd_dtypes(self):
         _, ranks = self.outputs(
             """

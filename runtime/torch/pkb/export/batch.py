@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 
+from .coordinator import die_with_parent
 from .errors import ExportError, InputError
 
 
@@ -19,6 +20,8 @@ def in_fork(work):
     pid = os.fork()
     if pid == 0:
         os.close(reader)
+        die_with_parent()
+        os.dup2(2, 1)  # what the user's code prints must not mix with the answers
         try:
             try:
                 answer = {"ok": True, **work()}
@@ -29,6 +32,7 @@ def in_fork(work):
             with os.fdopen(writer, "wb") as f:
                 f.write(pickle.dumps(answer))
         finally:
+            sys.stdout.flush()
             os._exit(0)
     os.close(writer)
     try:

@@ -87,8 +87,9 @@ def main(argv=None):
             from .batch import run_batch
 
             return run_batch(options)
-        from . import jobs
+        from . import coordinator, jobs
 
+        coordinator.clean_up_on_sigterm()
         summary = jobs.run(job_of(options))
         if not options.quiet:
             print(report(summary))

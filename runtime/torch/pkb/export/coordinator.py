@@ -26,6 +26,16 @@ _PR_SET_PDEATHSIG = 1
 GRACE_S = 1.0  # how long the peers of a failed rank may still report their own error
 
 
+def die_with_parent():
+    """In a forked process: be killed when the process that forked it ends, however it ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def clean_up_on_sigterm():
+    """In a main program: SIGTERM ends it the ordinary way, so that ranks and temporary folders go too."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
 def shared_folder():
     """A fresh folder that all ranks of a job can reach, in memory where there is enough of it."""
     for base in ("/dev/shm", None):
@@ -89,8 +99,9 @@ def _child(sock, rank, world_size, folder, log, body):
     """The life of a forked rank; never returns."""
     status = 1
     try:
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        die_with_parent()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         trace = open(log, "w")  # noqa: SIM115 (lives as long as the process)
         faulthandler.register(signal.SIGUSR1, file=trace, all_threads=False)
         exchange = Exchange(sock, rank, world_size, folder)

@@ -151,12 +151,9 @@ def _serve():
 
     runtime.warm_up()
     del reference
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what the user's code prints must not mix with the answers
     for line in sys.stdin:
         if line.strip():
-            answers.write(json.dumps(_forked(line)) + "\n")
-            answers.flush()
+            print(json.dumps(_forked(line)), flush=True)
     return 0
 
 
@@ -191,8 +188,10 @@ def main(argv=None):
     options = p.parse_args(argv)
     try:
         from .cli import check_torch
+        from .coordinator import clean_up_on_sigterm
 
         check_torch()
+        clean_up_on_sigterm()
         if options.serve:
             return _serve()
         if not options.bundle or not options.out:

@@ -9,6 +9,7 @@ how the original function is run for comparison.
 
 import contextlib
 import os
+import sys
 import threading
 
 import torch
@@ -88,6 +89,7 @@ class Rank:
         self.kind = "cuda"  # where the call that runs now puts what it makes
         self.host = HostMemory()
         self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
+        sys.dont_write_bytecode = True  # the user's folders are not ours to write to
         self._thread_error = None
         threading.excepthook = self._thread_failed
         os.environ.update(RANK=str(self.rank), LOCAL_RANK=str(self.rank), WORLD_SIZE=str(self.world_size))
@@ -122,11 +124,12 @@ class Rank:
         dist.init_process_group("fake", store=FakeStore(), rank=self.rank, world_size=self.world_size)
         c._is_barrier_after_init = lambda: 0
 
-        # A program may set up its own process group, as a script does under torchrun.
-        def again(*args, **kwargs):
+        # A program may set up and take down its own process group, as a script does under torchrun.
+        def nothing(*args, **kwargs):
             return None
 
-        c.init_process_group = dist.init_process_group = again
+        c.init_process_group = dist.init_process_group = nothing
+        c.destroy_process_group = dist.destroy_process_group = nothing
         premul = dist._make_nccl_premul_sum
 
         def make_premul(factor):
