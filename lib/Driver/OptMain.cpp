@@ -36,6 +36,15 @@ static EmitKind resolve(const OptRequest &request) {
   return EmitKind::Mlir;
 }
 
+/// What a system call said, without the path that the caller names anyway.
+static llvm::Error plain(llvm::Error error) {
+  std::string text;
+  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
+    text = info.convertToErrorCode().message();
+  });
+  return llvm::createStringError(text);
+}
+
 /// Writes `text` to `path` whole or not at all.
 static llvm::Error writeOutput(StringRef path, StringRef text) {
   llvm::sys::fs::file_status status;
@@ -52,10 +61,34 @@ static llvm::Error writeOutput(StringRef path, StringRef text) {
     os.clear_error();
     return llvm::errorCodeToError(code);
   }
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
     os << text;
     return llvm::Error::success();
   });
+  return error ? plain(std::move(error)) : llvm::Error::success();
+}
+
+std::vector<std::string> pkb::passTargetFile(int argc, char **argv,
+                                             std::string &error) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  std::string file, *pipeline = nullptr;
+  for (size_t i = 1; i < arguments.size(); ++i) {
+    StringRef argument = StringRef(arguments[i]).ltrim('-');
+    if (argument == "target-file" && i + 1 < arguments.size())
+      file = arguments[i + 1];
+    else if (argument.consume_front("target-file="))
+      file = argument.str();
+    else if (argument == "pkb-pipeline" || argument.starts_with("pkb-pipeline="))
+      pipeline = &arguments[i];
+  }
+  if (!file.empty() && !pipeline)
+    error = "--target-file needs --pkb-pipeline=target=<machine>x<ranks>";
+  if (file.find_first_of(" {}'\"") != std::string::npos)
+    error = "--target-file must not contain spaces, quotes or braces, got: " + file;
+  if (!file.empty() && pipeline)
+    *pipeline += (StringRef(*pipeline).contains('=') ? " " : "=") +
+                 ("target-file=" + file);
+  return arguments;
 }
 
 /// A copy that is aligned as the sections of bytecode must be.
@@ -84,9 +117,9 @@ importToBytecode(const llvm::MemoryBuffer &bundle, StringRef path,
 }
 
 /// Prints the module in `bytecode` as CUDA.
-static LogicalResult emitCudaText(StringRef bytecode, StringRef path,
-                                  DialectRegistry &registry,
-                                  std::string &text) {
+static FailureOr<EmittedProgram> emitCudaFrom(StringRef bytecode,
+                                              StringRef path,
+                                              DialectRegistry &registry) {
   MLIRContext context(registry);
   ParserConfig config(&context, /*verifyAfterParse=*/false);
   llvm::SourceMgr sources;
@@ -94,8 +127,24 @@ static LogicalResult emitCudaText(StringRef bytecode, StringRef path,
   auto module = parseSourceFile<ModuleOp>(sources, config);
   if (!module)
     return failure();
-  llvm::raw_string_ostream os(text);
-  return emitCuda(*module, os);
+  return emitProgram(*module);
+}
+
+/// Writes the text, and beside it the constants if there are any.
+static int writeProgram(const EmittedProgram &program, StringRef output) {
+  if (!program.data.empty()) {
+    if (output == "-")
+      return fail("the program has constants, which need a file beside it; name "
+                  "an output file with -o X.cu");
+    std::string data = output.str() + ".data";
+    if (llvm::Error error = writeOutput(data, program.data))
+      return fail("cannot write output '" + data +
+                  "': " + llvm::toString(std::move(error)));
+  }
+  if (llvm::Error error = writeOutput(output, program.text))
+    return fail("cannot write output '" + output +
+                "': " + llvm::toString(std::move(error)));
+  return 0;
 }
 
 int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
@@ -125,12 +174,12 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   if (failed(MlirOptMain(os, std::move(buffer), registry, config)))
     return 1;
   if (emit == EmitKind::Cuda) {
-    std::string cuda;
-    if (failed(emitCudaText(text, request.input, registry, cuda)))
+    auto program = emitCudaFrom(text, request.input, registry);
+    if (failed(program))
       return fail("cannot emit CUDA from '" + request.input +
                   "'; run the whole pipeline "
                   "(--pkb-pipeline=target=<machine>x<ranks>) first");
-    text = std::move(cuda);
+    return writeProgram(*program, request.output);
   }
   if (llvm::Error error = writeOutput(request.output, text))
     return fail("cannot write output '" + request.output +

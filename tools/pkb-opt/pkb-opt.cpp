@@ -8,6 +8,7 @@
 #include "pkb/InitAll.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/WithColor.h"
 
 namespace cl = llvm::cl;
 
@@ -20,13 +21,28 @@ int main(int argc, char **argv) {
   cl::opt<pkb::EmitKind> emit(
       "emit", cl::desc("What to write (default: by the output's extension)"),
       cl::init(pkb::EmitKind::Auto),
-      cl::values(clEnumValN(pkb::EmitKind::Mlir, "mlir", "textual IR"),
-                 clEnumValN(pkb::EmitKind::Bytecode, "bytecode", "MLIR bytecode"),
-                 clEnumValN(pkb::EmitKind::Cuda, "cuda", "CUDA with manifest")));
+      cl::values(
+          clEnumValN(pkb::EmitKind::Mlir, "mlir", "textual IR"),
+          clEnumValN(pkb::EmitKind::Bytecode, "bytecode", "MLIR bytecode"),
+          clEnumValN(pkb::EmitKind::Cuda, "cuda", "CUDA with manifest")));
+  cl::opt<std::string> targetFile(
+      "target-file", cl::value_desc("file"),
+      cl::desc("Machine file for --pkb-pipeline, in place of the built-in one"));
+
+  std::string error;
+  std::vector<std::string> arguments =
+      pkb::passTargetFile(argc, argv, error);
+  if (!error.empty()) {
+    llvm::WithColor::error(llvm::errs(), "pkb-opt") << error << "\n";
+    return 1;
+  }
+  std::vector<char *> pointers;
+  for (std::string &argument : arguments)
+    pointers.push_back(argument.data());
   pkb::OptRequest request;
   std::tie(request.input, request.output) = mlir::registerAndParseCLIOptions(
-      argc, argv, "pkb-opt: import, optimise, verify, emit multi-GPU kernels",
-      registry);
+      int(pointers.size()), pointers.data(),
+      "pkb-opt: import, optimise, verify, emit multi-GPU kernels", registry);
   request.emit = emit;
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   return pkb::runOpt(request, registry, config);

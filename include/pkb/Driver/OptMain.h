@@ -10,6 +10,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include <string>
+#include <vector>
 
 namespace pkb {
 
@@ -21,6 +22,11 @@ struct OptRequest {
   std::string output; // path, "-" for standard output
   EmitKind emit = EmitKind::Auto;
 };
+
+/// The command line with `--target-file F` given to the pipeline too, as its
+/// option `target-file=F`. Sets \p error when there is no pipeline to give it to.
+std::vector<std::string> passTargetFile(int argc, char **argv,
+                                        std::string &error);
 
 /// Reads the input (bundle, textual IR or bytecode, told apart by their first
 /// bytes), runs the pass pipeline of `config` and writes the output: whole, or
