@@ -7,9 +7,11 @@
 #include "pkb/Driver/OptMain.h"
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Target/CudaEmitter.h"
+#include "passes/Contract/Passes.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -126,6 +128,11 @@ static FailureOr<EmittedProgram> emitCudaFrom(StringRef bytecode,
   sources.AddNewSourceBuffer(alignBytecode(bytecode, path), llvm::SMLoc());
   auto module = parseSourceFile<ModuleOp>(sources, config);
   if (!module)
+    return failure();
+  // The emitter prints what its gate lets pass, and nothing else.
+  PassManager gate(&context);
+  gate.addPass(createVerifyCudaEmittablePass());
+  if (failed(gate.run(*module)))
     return failure();
   return emitProgram(*module);
 }

@@ -1,0 +1,37 @@
+// Output that cannot be made: one message, exit status 1, nothing half-written, and what was there stays.
+//
+// RUN: rm -rf %t && mkdir -p %t/folder.mlir
+// RUN: not pkb-opt %s -o %t/nowhere/x.mlir 2>&1 | FileCheck %s --check-prefix=NOWHERE
+// NOWHERE: pkb-opt: error: cannot write output '{{.*}}/nowhere/x.mlir': No such file or directory
+// RUN: not pkb-opt %s -o %t/folder.mlir 2>&1 | FileCheck %s --check-prefix=FOLDER
+// FOLDER: pkb-opt: error: cannot write output '{{.*}}/folder.mlir': Is a directory
+//
+// Level L1 is not what the emitter prints.
+// RUN: echo old > %t/x.cu
+// RUN: not pkb-opt %s -o %t/x.cu 2>&1 | FileCheck %s --check-prefix=LEVEL
+// LEVEL: pkb-opt: error: cannot emit CUDA from '{{.*}}'; run the whole pipeline (--pkb-pipeline=target=<machine>x<ranks>) first
+// RUN: FileCheck %s --check-prefix=OLD < %t/x.cu
+// OLD: old
+//
+// RUN: not pkb-opt %s -split-input-file -o %t/y.cu 2>&1 | FileCheck %s --check-prefix=SPLIT
+// SPLIT: pkb-opt: error: a split input cannot be emitted as CUDA; emit MLIR, or leave out --split-input-file
+//
+// RUN: not pkb-opt %s --pass-pipeline='builtin.module(no-such-pass)' -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=PASS
+// PASS: 'no-such-pass' does not refer to a registered pass
+//
+// RUN: not pkb-opt %s --target-file=machine.json -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=TARGET
+// TARGET: pkb-opt: error: --target-file needs --pkb-pipeline=target=<machine>x<ranks>
+// RUN: not pkb-opt %s --target-file=%t/no-machine.json --pkb-pipeline=target=h200x2 -o %t/z.cu 2>&1 | FileCheck %s --check-prefix=MACHINE
+// MACHINE: no-machine.json
+//
+// Only the folder, the old file, and no temporary one are there.
+// RUN: ls %t | FileCheck %s --check-prefix=LEFT
+// LEFT: {{^}}folder.mlir{{$}}
+// LEFT-NEXT: {{^}}x.cu{{$}}
+// LEFT-NOT: {{.}}
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
