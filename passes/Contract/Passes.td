@@ -59,7 +59,7 @@ def VerifyXferPass : Pass<"pkb-verify-xfer", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"sms", "sms", "int64_t", "132",
-           "Multiprocessors of the device; a kernel that waits may have one block on each">,
+           "Multiprocessors of the device; a kernel that waits may have per_sm blocks on each">,
     Option<"arenaBytes", "arena-bytes", "int64_t", "256ll << 20",
            "Bytes of a channel's symmetric region on one rank">];
 }

@@ -124,6 +124,9 @@ void pkb::checkTokens(xfer::KernelOp kernel, TransferReporter &reporter) {
 // Room
 //===----------------------------------------------------------------------===//
 
+/// What every multiprocessor from sm_90 on holds.
+static constexpr int64_t kThreadsPerSm = 2048, kBlocksPerSm = 32;
+
 /// a * b for non-negative numbers, the largest number where that is too large.
 static int64_t times(int64_t a, int64_t b) {
   return static_cast<int64_t>(std::min<uint64_t>(llvm::SaturatingMultiply<uint64_t>(a, b), INT64_MAX));
@@ -186,12 +189,14 @@ void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferRep
   int64_t ranks = kernel.getGroupSize(), blocks = schedule.getBlocks();
   bool waits = false;
   kernel.walk([&](xfer::WaitOp) { waits = true; });
-  // Kernels are compiled for at least one block per multiprocessor, so that many are resident whatever their registers
-  // are.
-  if (waits && ranks > 1 && blocks > limits.sms)
+  // Launch bounds make the compiler fit the registers of `per_sm` blocks of so many threads; kernels use no shared
+  // memory.
+  int64_t perSm = std::min({schedule.getPerSm(), kThreadsPerSm / schedule.getThreads(), kBlocksPerSm});
+  if (waits && ranks > 1 && (blocks - 1) / perSm >= limits.sms)
     reporter.report(TransferCode::NotResident, kernel,
                     Twine(blocks) + " blocks of " + Twine(schedule.getThreads()) + " threads wait, " +
-                        Twine(limits.sms) + " are certain to be resident (one on each multiprocessor)");
+                        Twine(limits.sms * perSm) + " are certain to be resident (" + Twine(perSm) + " on each of " +
+                        Twine(limits.sms) + " multiprocessors)");
   if (blocks > PKB_MAX_BLOCKS)
     reporter.report(TransferCode::TooManyBlocks, kernel,
                     "it has " + Twine(blocks) + ", there are " + Twine(PKB_MAX_BLOCKS));

@@ -38,7 +38,7 @@ def Cuda_LaunchOp : Cuda_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     * `launch_c1`: `kernel` names a `cuda.kernel` with as many pointers as there are operands.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_);
-  let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict `:` type($operands_)";
+  let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";
 }
 
 //===----------------------------------------------------------------------===//

@@ -60,7 +60,7 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "schedule must have at least one slot, got: " << slots;
   if (unroll < 1 || unroll > 16)
     return emitError() << "schedule must have an unroll factor of 1 to 16, got: " << unroll;
-  if (perSm < 1 || perSm * threads > 2048)
+  if (perSm < 1 || perSm > 2048 / threads)
     return emitError() << "schedule must have 1 or more blocks per multiprocessor and at most 2048 threads in them, got: "
                        << perSm << " blocks of " << threads;
   return success();

@@ -26,7 +26,7 @@ def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
     * `launch_c2`: the operands' types are those of the kernel's arguments.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_);
-  let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict `:` type($operands_)";
+  let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";
 }
 
 //===----------------------------------------------------------------------===//
@@ -79,7 +79,7 @@ def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]>
     still signals.
 
     **Constraints:**
-    * `pipeline_c1`: `elements` is not negative, `chunk` is positive and a multiple of 16 bytes;
+    * `pipeline_c1`: `elements` is not negative, `chunk` is positive (that it is a multiple of 16 bytes is seen by `pkb-verify-xfer`);
     * `pipeline_c2`: both regions have one argument, the chunk.
   }];
   let arguments = (ins I64Attr:$elements, I64Attr:$chunk);
@@ -92,6 +92,9 @@ def Xfer_ForPeersOp : Xfer_Op<"for_peers", [NoTerminator, SingleBlock, Recursive
   let summary = "for every other rank of the group, starting at the next one";
   let description = [{
     The argument is the peer's rank in the group. The order is rotated, so that no two ranks start at the same peer.
+
+    **Constraints:**
+    * `for_peers_c1`: the body has one argument of type index.
   }];
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$body attr-dict";
@@ -125,7 +128,8 @@ def Xfer_LoadOp : Xfer_Op<"load", [MemoryEffects<[MemRead]>]> {
     Without `part`, `source` is the message. With it, `source` holds one message per rank, and the message of rank `part` is read.
 
     **Constraints:**
-    * `load_c1`: `source` holds exactly the pipeline's elements, or with `part` that many per rank.
+    * `load_c1`: it stands in a pipeline, `source` has the tile's element type and holds exactly the pipeline's elements, or with `part`
+      that many per rank.
   }];
   let arguments = (ins AnyMemRef:$source, Optional<Index>:$part, Xfer_ChunkType:$chunk);
   let results = (outs Xfer_TileType:$tile);

@@ -57,9 +57,10 @@ LogicalResult KernelOp::verify() {
 LogicalResult PipelineOp::verify() {
   // pipeline_c1
   if (static_cast<int64_t>(getElements()) < 0)
-    return emitOpError() << "must have a non-negative number of elements, got: " << getElements();
+    return emitOpError() << "must have a non-negative number of elements, got: "
+                         << static_cast<int64_t>(getElements());
   if (static_cast<int64_t>(getChunk()) < 1)
-    return emitOpError() << "must have a positive chunk, got: " << getChunk();
+    return emitOpError() << "must have a positive chunk, got: " << static_cast<int64_t>(getChunk());
   // pipeline_c2
   for (auto [name, region] : {std::pair<StringRef, Region *>("produce", &getProduce()), {"consume", &getConsume()}}) {
     Block &block = region->front();
@@ -70,6 +71,7 @@ LogicalResult PipelineOp::verify() {
 }
 
 LogicalResult ForPeersOp::verify() {
+  // for_peers_c1
   Block &block = getBody().front();
   if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
     return emitOpError() << "must have one argument of type index";

@@ -733,7 +733,7 @@ xfer.kernel @wait_before_push_3 group(<[[0, 1, 2]]>)
 // -----
 
 // XV401: a grid that cannot be resident while it waits.
-// expected-error @+1 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 133 blocks of 32 threads wait, 132 are certain to be resident (one on each multiprocessor)}}
+// expected-error @+1 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 133 blocks of 32 threads wait, 132 are certain to be resident (1 on each of 132 multiprocessors)}}
 xfer.kernel @too_many_waiting group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 133, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
     implements all_gather {
@@ -761,7 +761,7 @@ xfer.kernel @too_many_waiting group(<[[0, 1]]>)
 // -----
 
 // XV402: more blocks than flags.
-// expected-error @+2 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 257 blocks of 32 threads wait, 132 are certain to be resident (one on each multiprocessor)}}
+// expected-error @+2 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 257 blocks of 32 threads wait, 132 are certain to be resident (1 on each of 132 multiprocessors)}}
 // expected-error @+1 {{'xfer.kernel' op XV402: more blocks than a channel has flags for: it has 257, there are 256}}
 xfer.kernel @too_many_blocks group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 257, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)

@@ -1,0 +1,175 @@
+// RUN: pkb-opt %s -split-input-file -verify-diagnostics
+
+// kernel_c1: no ranks.
+// expected-error @+1 {{'cuda.kernel' op ranks must be positive, got: 0}}
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 0 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+}
+
+// -----
+
+// kernel_c1: no blocks.
+// expected-error @+1 {{'cuda.kernel' op blocks must be positive, got: 0}}
+cuda.kernel @k attributes {blocks = 0 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+}
+
+// -----
+
+// kernel_c1: no threads.
+// expected-error @+1 {{'cuda.kernel' op threads must be positive, got: 0}}
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 0 : i64} {
+}
+
+// -----
+
+// kernel_c1: no min_blocks.
+// expected-error @+1 {{'cuda.kernel' op min_blocks must be positive, got: 0}}
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 0 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+}
+
+// -----
+
+// kernel_c1: more threads than a block can have.
+// expected-error @+1 {{'cuda.kernel' op threads must be at most 1024, got: 1025}}
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1025 : i64} {
+}
+
+// -----
+
+// kernel_c1: fewer pointers than none.
+// expected-error @+1 {{'cuda.kernel' op pointers must not be negative, got: -1}}
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = -1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+}
+
+// -----
+
+// launch_c1: no such kernel.
+func.func @main() {
+  // expected-error @+1 {{'cuda.launch' op must name a cuda.kernel, got: @main}}
+  cuda.launch @main()
+  return
+}
+
+// -----
+
+// launch_c1: a pointer too many.
+func.func @main(%a: memref<8xf32>) {
+  // expected-error @+1 {{'cuda.launch' op must have 1 operands for @k, got: 2}}
+  cuda.launch @k(%a, %a) : memref<8xf32>, memref<8xf32>
+  return
+}
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+}
+
+// -----
+
+// for_each_c1: load without its number.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  %p = cuda.pointer %n
+  // expected-error @+1 {{'cuda.for_each' op load must have one index argument}}
+  cuda.for_each %n unroll 1 load {
+  ^bb0:
+    cuda.yield
+  } store {
+  ^bb0(%i: index):
+  }
+}
+
+// -----
+
+// for_each_c1: load yields nothing.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  %p = cuda.pointer %n
+  // expected-error @+1 {{'cuda.for_each' op load must end with cuda.yield}}
+  cuda.for_each %n unroll 1 load {
+  ^bb0(%i: index):
+    %m = cuda.rank
+  } store {
+  ^bb0(%i: index):
+  }
+}
+
+// -----
+
+// for_each_c1: an empty load.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  %p = cuda.pointer %n
+  // expected-error @+1 {{'cuda.for_each' op load must end with cuda.yield}}
+  cuda.for_each %n unroll 1 load {
+  ^bb0(%i: index):
+  } store {
+  ^bb0(%i: index):
+  }
+}
+
+// -----
+
+// for_each_c1: store does not take what load yields.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  %p = cuda.pointer %n
+  // expected-error @+1 {{'cuda.for_each' op store must have an index argument and 1 more, got: 1}}
+  cuda.for_each %n unroll 1 load {
+  ^bb0(%i: index):
+    %v = cuda.load %p[%i] length %n : vector<4xf32>
+    cuda.yield %v : vector<4xf32>
+  } store {
+  ^bb0(%i: index):
+  }
+}
+
+// -----
+
+// for_each_c1: store takes another type.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  %p = cuda.pointer %n
+  // expected-error @+1 {{'cuda.for_each' op store must take the yielded 'vector<4xf32>', got: 'vector<8xf32>'}}
+  cuda.for_each %n unroll 1 load {
+  ^bb0(%i: index):
+    %v = cuda.load %p[%i] length %n : vector<4xf32>
+    cuda.yield %v : vector<4xf32>
+  } store {
+  ^bb0(%i: index, %v: vector<8xf32>):
+  }
+}
+
+// -----
+
+// for_each_c1: store without its number.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  %p = cuda.pointer %n
+  // expected-error @+1 {{'cuda.for_each' op store must have an index argument and 1 more, got: 2}}
+  cuda.for_each %n unroll 1 load {
+  ^bb0(%i: index):
+    %v = cuda.load %p[%i] length %n : vector<4xf32>
+    cuda.yield %v : vector<4xf32>
+  } store {
+  ^bb0(%i: i32, %v: vector<4xf32>):
+  }
+}
+
+// -----
+
+// A value is yielded from a load only.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  // expected-error @+1 {{'cuda.yield' op expects parent op 'cuda.for_each'}}
+  cuda.yield
+}

@@ -1,0 +1,97 @@
+// RUN: pkb-opt %s | pkb-opt | FileCheck %s
+// RUN: pkb-opt %s --mlir-print-op-generic | pkb-opt | FileCheck %s
+// RUN: pkb-opt %s --emit=bytecode | pkb-opt | FileCheck %s
+
+// Steps of the plan.
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: (%[[IN:.*]]: memref<8xf32>)
+// CHECK: cuda.launch @every_op(%[[IN]], %[[IN]]) : memref<8xf32>, memref<8xf32>
+// CHECK: cuda.launch @nothing(){{$}}
+func.func @main(%in: memref<8xf32>) {
+  cuda.launch @every_op(%in, %in) : memref<8xf32>, memref<8xf32>
+  cuda.launch @nothing()
+  return
+}
+
+// CHECK-LABEL: cuda.kernel @nothing
+cuda.kernel @nothing attributes {blocks = 1 : i64, group = #comm.group<[[0]]>, mechanism = #xfer<mechanism ll>, min_blocks = 1 : i64,
+    pointers = 0 : i64, ranks = 1 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+}
+
+// Every function of the device header.
+// CHECK-LABEL: cuda.kernel @every_op attributes
+// CHECK-SAME: blocks = 132 : i64
+// CHECK-SAME: mechanism = #xfer<mechanism ldst>
+// CHECK-SAME: min_blocks = 2 : i64
+// CHECK-SAME: pointers = 2 : i64
+// CHECK-SAME: ranks = 2 : i64
+// CHECK-SAME: region_bytes = 5000000 : i64
+// CHECK-SAME: summary = "all"
+// CHECK-SAME: threads = 1024 : i64
+cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 2 : i64, pointers = 2 : i64, ranks = 2 : i64, region_bytes = 5000000 : i64, summary = "all", threads = 1024 : i64} {
+  // CHECK-NEXT: %[[EPOCH:.*]] = cuda.epoch_begin site 1
+  %epoch = cuda.epoch_begin site 1
+  // CHECK-NEXT: %[[ME:.*]] = cuda.rank
+  %me = cuda.rank
+  // CHECK-NEXT: %[[BLOCK:.*]] = cuda.block_index
+  %block = cuda.block_index
+  // CHECK-NEXT: %[[BLOCKS:.*]] = cuda.grid_blocks
+  %blocks = cuda.grid_blocks
+  // CHECK-NEXT: %[[COUNT:.*]] = cuda.chunk_count %[[BLOCKS]], %[[BLOCK]], %[[BLOCKS]]
+  %count = cuda.chunk_count %blocks, %block, %blocks
+  // CHECK-NEXT: %[[POINTER:.*]] = cuda.pointer %[[ME]]
+  %pointer = cuda.pointer %me
+  // CHECK-NEXT: %[[HALF:.*]] = cuda.staging %[[BLOCK]]
+  %half = cuda.staging %block
+  // CHECK-NEXT: %[[LINES:.*]] = cuda.ll_slot %[[BLOCK]], %[[ME]]
+  %lines = cuda.ll_slot %block, %me
+  // CHECK-NEXT: %[[SLOT:.*]] = cuda.region %[[ME]], %[[HALF]]
+  %slot = cuda.region %me, %half
+  // CHECK-NEXT: %[[LINE:.*]] = cuda.region %[[ME]], %[[LINES]]
+  %line = cuda.region %me, %lines
+  // CHECK-NEXT: %[[AT:.*]] = cuda.advance %[[POINTER]], %[[COUNT]]
+  %at = cuda.advance %pointer, %count
+  // CHECK-NEXT: %[[MARK:.*]] = cuda.flag_value %[[EPOCH]], %[[COUNT]]
+  %mark = cuda.flag_value %epoch, %count
+  // CHECK-NEXT: cuda.for_each %[[COUNT]] unroll 4 load {
+  cuda.for_each %count unroll 4 load {
+  // CHECK-NEXT: (%[[I:.*]]: index):
+  ^bb0(%i: index):
+    // CHECK-NEXT: %[[A:.*]] = cuda.load %[[AT]][%[[I]]] length %[[COUNT]] : vector<4xf32>
+    %a = cuda.load %at[%i] length %count : vector<4xf32>
+    // CHECK-NEXT: %[[B:.*]] = cuda.load_staged %[[SLOT]][%[[I]]] : vector<4xf32>
+    %b = cuda.load_staged %slot[%i] : vector<4xf32>
+    // CHECK-NEXT: cuda.load_ll %[[LINE]][%[[I]]] epoch %[[EPOCH]] site 2 : vector<4xf32>
+    %c = cuda.load_ll %line[%i] epoch %epoch site 2 : vector<4xf32>
+    // CHECK-NEXT: cuda.yield %[[A]], %[[B]] : vector<4xf32>, vector<4xf32>
+    cuda.yield %a, %b : vector<4xf32>, vector<4xf32>
+  // CHECK-NEXT: } store {
+  } store {
+  // CHECK-NEXT: (%[[I:.*]]: index, %[[A:.*]]: vector<4xf32>, %[[B:.*]]: vector<4xf32>):
+  ^bb0(%i: index, %a: vector<4xf32>, %b: vector<4xf32>):
+    // CHECK-NEXT: cuda.store %[[A]] to %[[AT]][%[[I]]] length %[[COUNT]] : vector<4xf32>
+    cuda.store %a to %at[%i] length %count : vector<4xf32>
+    // CHECK-NEXT: cuda.store_peer %[[B]] to %[[SLOT]][%[[I]]] : vector<4xf32>
+    cuda.store_peer %b to %slot[%i] : vector<4xf32>
+    // CHECK-NEXT: cuda.store_ll %[[A]] to %[[LINE]][%[[I]]] epoch %[[EPOCH]] site 3 : vector<4xf32>
+    cuda.store_ll %a to %line[%i] epoch %epoch site 3 : vector<4xf32>
+  }
+  // CHECK: cuda.block_barrier site 4
+  cuda.block_barrier site 4
+  // CHECK-NEXT: cuda.signal %[[ME]] block %[[BLOCK]] value %[[MARK]] site 5
+  cuda.signal %me block %block value %mark site 5
+  // CHECK-NEXT: cuda.wait %[[ME]] block %[[BLOCK]] value %[[MARK]] site 6
+  cuda.wait %me block %block value %mark site 6
+  // Nothing to store: the loop yields nothing.
+  // CHECK-NEXT: cuda.for_each %[[COUNT]] unroll 1 load {
+  cuda.for_each %count unroll 1 load {
+  ^bb0(%i: index):
+    // CHECK: cuda.yield{{$}}
+    cuda.yield
+  } store {
+  ^bb0(%i: index):
+  }
+  // CHECK: cuda.epoch_end %[[EPOCH]] site 7
+  cuda.epoch_end %epoch site 7
+}

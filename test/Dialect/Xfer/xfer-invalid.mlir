@@ -1,0 +1,715 @@
+// RUN: pkb-opt %s -split-input-file -verify-diagnostics
+
+// launch_c1: no such kernel.
+func.func @main() {
+  // expected-error @+1 {{'xfer.launch' op must name an xfer.kernel, got: @main}}
+  xfer.launch @main()
+  return
+}
+
+// -----
+
+// launch_c2: a tensor too few.
+func.func @main(%a: memref<8xf32>) {
+  // expected-error @+1 {{'xfer.launch' op must have 2 operands for @k, got: 1}}
+  xfer.launch @k(%a) : memref<8xf32>
+  return
+}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+}
+
+// -----
+
+// launch_c2: a tensor of another type.
+func.func @main(%a: memref<8xf32>) {
+  // expected-error @+1 {{'xfer.launch' op operand 1 must have type 'memref<16xf32>', got: 'memref<8xf32>'}}
+  xfer.launch @k(%a, %a) : memref<8xf32>, memref<8xf32>
+  return
+}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+}
+
+// -----
+
+// kernel_c1: a tensor with gaps.
+// expected-error @+1 {{'xfer.kernel' op argument 1 must be a contiguous memref of static shape, got: 'memref<8xf32, strided<[2]>>'}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<8xf32, strided<[2]>>):
+}
+
+// -----
+
+// kernel_c1: a tensor of unknown size.
+// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape, got: 'memref<?xf32>'}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<?xf32>):
+}
+
+// -----
+
+// kernel_c1: not a tensor.
+// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape, got: 'index'}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: index):
+}
+
+// -----
+
+// kernel_c2: no kernel moves bytes by copy_engine.
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: copy_engine}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = copy_engine, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// kernel_c2: no kernel moves bytes by tma.
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: tma}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = tma, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// kernel_c2: no kernel moves bytes by nvls.
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: nvls}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = nvls, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// kernel_c2: no kernel moves bytes by nccl.
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: nccl}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = nccl, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: no blocks.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have at least one block, got: 0}}
+    schedule(<mechanism = ldst, blocks = 0, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: too many threads.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have 1 to 1024 threads, got: 1025}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1025, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: no threads.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have 1 to 1024 threads, got: 0}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 0, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: a chunk that is no multiple of 16.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have a chunk that is a positive multiple of 16 bytes, got: 24}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 24, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: an empty chunk.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have a chunk that is a positive multiple of 16 bytes, got: 0}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 0, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: a push that runs behind.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have a depth of at least 0, got: -1}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = -1, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: no slots.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have at least one slot, got: 0}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 0, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: no vectors.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have an unroll factor of 1 to 16, got: 0}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 0>) {
+}
+
+// -----
+
+// Schedule: too many vectors.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have an unroll factor of 1 to 16, got: 17}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 17>) {
+}
+
+// -----
+
+// Schedule: no block on a multiprocessor.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have 1 or more blocks per multiprocessor and at most 2048 threads in them, got: 0 blocks of 1}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1, per_sm = 0>) {
+}
+
+// -----
+
+// Schedule: more threads than a multiprocessor holds.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have 1 or more blocks per multiprocessor and at most 2048 threads in them, got: 3 blocks of 1024}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 1024, per_sm = 3, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Schedule: a product that does not fit 64 bits.
+xfer.kernel @k group(<[[0, 1]]>)
+    // expected-error @+1 {{schedule must have 1 or more blocks per multiprocessor and at most 2048 threads in them, got: 2305843009213693952 blocks of 8}}
+    schedule(<mechanism = ldst, blocks = 1, threads = 8, per_sm = 2305843009213693952, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+}
+
+// -----
+
+// Symmetric buffer: elements of no fixed size.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{symmetric buffer must have an element type of fixed size, got: 'index'}}
+  %b = xfer.symm_buffer : <index, chunk = 4, slots = 2, parities = 2, staged>
+}
+
+// -----
+
+// Symmetric buffer: a chunk of 12 bytes.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{symmetric buffer must have chunks of a positive multiple of 16 bytes, got: 3 elements of 4 bytes}}
+  %b = xfer.symm_buffer : <f32, chunk = 3, slots = 2, parities = 2, staged>
+}
+
+// -----
+
+// Symmetric buffer: an empty chunk.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{symmetric buffer must have chunks of a positive multiple of 16 bytes, got: 0 elements of 4 bytes}}
+  %b = xfer.symm_buffer : <f32, chunk = 0, slots = 2, parities = 2, staged>
+}
+
+// -----
+
+// Symmetric buffer: no slots.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{symmetric buffer must have at least one slot, got: 0}}
+  %b = xfer.symm_buffer : <f32, chunk = 4, slots = 0, parities = 2, staged>
+}
+
+// -----
+
+// Symmetric buffer: three parities.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{symmetric buffer must have 1 or 2 parities, got: 3}}
+  %b = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 3, staged>
+}
+
+// -----
+
+// Symmetric buffer: no parity.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{symmetric buffer must have 1 or 2 parities, got: 0}}
+  %b = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 0, staged>
+}
+
+// -----
+
+// pipeline_c1: fewer elements than none.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{'xfer.pipeline' op must have a non-negative number of elements, got: -1}}
+  xfer.pipeline -1 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// pipeline_c1: an empty chunk.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{'xfer.pipeline' op must have a positive chunk, got: 0}}
+  xfer.pipeline 8 by 0 produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// pipeline_c2: a region without its chunk.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{'xfer.pipeline' op produce must have one argument of type !xfer.chunk}}
+  xfer.pipeline 8 by 4 produce {
+  ^bb0:
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// pipeline_c2: a chunk too many.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{'xfer.pipeline' op consume must have one argument of type !xfer.chunk}}
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+  ^bb0(%k: !xfer.chunk, %l: !xfer.chunk):
+  }
+}
+
+// -----
+
+// for_peers_c1: no peer.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    // expected-error @+1 {{'xfer.for_peers' op must have one argument of type index}}
+    xfer.for_peers {
+    ^bb0(%p: i32):
+    }
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// select_c1: fewer tensors than ranks.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.select' op must have one tensor per rank (2), got: 1}}
+    %s = xfer.select %me of %a : memref<8xf32> -> memref<8xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// select_c1: tensors that do not follow one another.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<8xf32>, %c: memref<8xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.select' op must select among consecutive arguments of the kernel}}
+    %s = xfer.select %me of %a, %c : memref<8xf32>, memref<8xf32> -> memref<8xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// select_c1: a tensor that is no argument of the kernel.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<8xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    %s = xfer.select %me of %a, %b : memref<8xf32>, memref<8xf32> -> memref<8xf32>
+    // expected-error @+1 {{'xfer.select' op must select among consecutive arguments of the kernel}}
+    %t = xfer.select %me of %s, %s : memref<8xf32>, memref<8xf32> -> memref<8xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// select_c2: tensors of two types.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.select' op must select among tensors of type 'memref<8xf32>', got: 'memref<16xf32>'}}
+    %s = xfer.select %me of %a, %b : memref<8xf32>, memref<16xf32> -> memref<8xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c1: a tensor of another size.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    // expected-error @+1 {{'xfer.load' op must access a tensor of 8 elements, got: 16}}
+    %t = xfer.load %b chunk %k : memref<16xf32> -> <f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c1: a part of a tensor that has one message.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.load' op must access a tensor of 16 elements, got: 8}}
+    %t = xfer.load %a part %me chunk %k : memref<8xf32> -> <f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c1: a tile of other elements.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    // expected-error @+1 {{'xfer.load' op must have a tile of 'f32', got: 'f16'}}
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f16>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c1: outside a pipeline there is no message.
+func.func @main(%a: memref<8xf32>, %k: !xfer.chunk) {
+  // expected-error @+1 {{'xfer.load' op must be inside xfer.pipeline}}
+  %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+  return
+}
+
+// -----
+
+// store_c1: a tensor of another size.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.store' op must access a tensor of 8 elements, got: 16}}
+    xfer.store %t to %b chunk %k : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// store_c1: a tile of other elements.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %h: memref<8xf16>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.store' op must have a tile of 'f16', got: 'f32'}}
+    xfer.store %t to %h chunk %k : <f32>, memref<8xf16>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// put_c1: LL data in a staged buffer.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.put' op by ll must write a lines buffer, got: staged}}
+    %p = xfer.put %t into %s chunk %k by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// put_c1: plain data in LL lines.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.put' op by ldst must write a staged buffer, got: lines}}
+    %p = xfer.put %t into %l chunk %k by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// put_c2: elements of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%h: memref<8xf16>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %h chunk %k : memref<8xf16> -> <f16>
+    // expected-error @+1 {{'xfer.put' op must put a tile of 'f32', got: 'f16'}}
+    %p = xfer.put %t into %s chunk %k by ldst : <f16>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// consume_c1: elements of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    %w = xfer.wait %f chunk %k
+    // expected-error @+1 {{'xfer.consume' op must yield a tile of 'f32', got: 'f16'}}
+    %g = xfer.consume %s peer %me chunk %k after %w : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f16>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// contributions_c1: a rank too few.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    %w = xfer.wait %f chunk %k
+    // expected-error @+1 {{'xfer.contributions' op must have one result per rank (2), got: 1}}
+    %g = xfer.contributions %s own %t chunk %k after %w : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// contributions_c1: results of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    %w = xfer.wait %f chunk %k
+    // expected-error @+1 {{'xfer.contributions' op must have results of type '!xfer.tile<f32>', got: '!xfer.tile<f16>'}}
+    %g:2 = xfer.contributions %s own %t chunk %k after %w : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f16>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// contributions_c1: an own tile of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%h: memref<8xf16>):
+  %s = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %l = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %h chunk %k : memref<8xf16> -> <f16>
+    %w = xfer.wait %f chunk %k
+    // expected-error @+1 {{'xfer.contributions' op must have an own tile of 'f32', got: 'f16'}}
+    %g:2 = xfer.contributions %s own %t chunk %k after %w : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f16> -> !xfer.tile<f16>, !xfer.tile<f16>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// map_c1: an argument too few.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.map' op must have a body with 1 arguments, got: 0}}
+    %m = xfer.map %t {
+      %c = arith.constant 0.0 : f32
+      xfer.yield %c : f32
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// map_c1: an argument of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.map' op body argument 0 must have type 'f32', got: 'f16'}}
+    %m = xfer.map %t {
+    ^bb0(%x: f16):
+      %y = arith.extf %x : f16 to f32
+      xfer.yield %y : f32
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// map_c1: a result of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.map' op must yield one value of type 'f32'}}
+    %m = xfer.map %t {
+    ^bb0(%x: f32):
+      %y = arith.truncf %x : f32 to f16
+      xfer.yield %y : f16
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// map_c1: two results.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.map' op must yield one value of type 'f32'}}
+    %m = xfer.map %t {
+    ^bb0(%x: f32):
+      xfer.yield %x, %x : f32, f32
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// map_c1: no result.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.map' op must yield one value of type 'f32'}}
+    %m = xfer.map %t {
+    ^bb0(%x: f32):
+      %y = arith.addf %x, %x : f32
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// map_c1: no body.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+1 {{'xfer.map' op expects a non-empty block}}
+    %m = xfer.map %t {
+    ^bb0(%x: f32):
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
