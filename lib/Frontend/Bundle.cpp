@@ -96,7 +96,7 @@ static Error readGroups(Bundle &bundle, const json::Object &root) {
                          bundle.worldSize);
       list.push_back(*number);
     }
-    if (list.empty() || !bundle.groups.try_emplace(*id, list).second)
+    if (list.empty() || !isId(*id) || !bundle.groups.try_emplace(*id, list).second)
       return makeError("group ", *id, " must be there once, with its ranks");
   }
   return Error::success();

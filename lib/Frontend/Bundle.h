@@ -58,6 +58,9 @@ struct Literal {
   int64_t site = -1;
 };
 
+/// True for what may be an id: small enough for every table.
+inline bool isId(int64_t id) { return id >= 0 && id < (int64_t(1) << 32); }
+
 enum class EventKind { Op, Collective, Wait };
 
 struct Event {

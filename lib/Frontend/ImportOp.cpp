@@ -140,9 +140,10 @@ static llvm::Error forEach(const llvm::json::Object &event, StringRef key,
 /// there already, so a call that only makes views does nothing.
 bool Importer::makesOnlyViews(const llvm::json::Object &event) const {
   auto isView = [&](const llvm::json::Value &id) {
-    if (!id.getAsInteger())
+    auto number = id.getAsInteger();
+    if (!number || !isId(*number))
       return false;
-    auto at = program.tensorOfId.find(*id.getAsInteger());
+    auto at = program.tensorOfId.find(*number);
     return at != program.tensorOfId.end() && storages.isMade(at->second);
   };
   const llvm::json::Array *results = event.getArray("results");

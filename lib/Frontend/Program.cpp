@@ -21,7 +21,7 @@ std::string RankProgram::where(int64_t site) const {
 }
 
 Expected<int64_t> RankProgram::getTensor(int64_t id) const {
-  auto at = tensorOfId.find(id);
+  auto at = isId(id) ? tensorOfId.find(id) : tensorOfId.end();
   if (at == tensorOfId.end())
     return makeError("tensor ", id, " is used but not described");
   return at->second;
@@ -100,7 +100,7 @@ static Error readStorage(const json::Object &object, RankProgram &program,
     return makeError("origin '", name, "' is not known");
   storage.origin = *origin;
   storage.onHost = object.getString("device").value_or("") == "cpu";
-  if (storage.bytes < 0 ||
+  if (storage.bytes < 0 || !isId(storage.id) ||
       !storageOfId.try_emplace(storage.id, program.storages.size()).second)
     return makeError("storage ", storage.id,
                      " must be there once, with its bytes");
@@ -111,7 +111,7 @@ static Error readStorage(const json::Object &object, RankProgram &program,
 /// Checks that the elements lie in their storage, without overflow.
 static Error checkWindow(const Tensor &tensor, int64_t bytesPerElement,
                          int64_t storageBytes) {
-  int64_t last = tensor.offset;
+  int64_t last = tensor.offset, count = bytesPerElement;
   if (tensor.offset < 0)
     return makeError("offset must not be negative, got: ", tensor.offset);
   for (auto [size, stride] : zip_equal(tensor.sizes, tensor.strides)) {
@@ -119,8 +119,9 @@ static Error checkWindow(const Tensor &tensor, int64_t bytesPerElement,
       return makeError("sizes and strides must not be negative, got: ", size,
                        " and ", stride);
     int64_t step;
-    if (size > 0 && (MulOverflow(size - 1, stride, step) ||
-                     AddOverflow(last, step, last)))
+    if (MulOverflow(count, size, count) ||
+        (size > 0 && (MulOverflow(size - 1, stride, step) ||
+                      AddOverflow(last, step, last))))
       return makeError("sizes and strides are too large");
   }
   int64_t end;
@@ -183,7 +184,8 @@ static Error readTensor(const json::Object &object, RankProgram &program,
   tensor.dtype = *dtype;
   tensor.conjugate = object.getBoolean("conj").value_or(false);
   tensor.negative = object.getBoolean("neg").value_or(false);
-  auto storage = storageOfId.find(storageId);
+  auto storage =
+      isId(storageId) ? storageOfId.find(storageId) : storageOfId.end();
   if (storage == storageOfId.end())
     return makeError("storage ", storageId, " is used but not described");
   tensor.storage = storage->second;
@@ -193,8 +195,11 @@ static Error readTensor(const json::Object &object, RankProgram &program,
   if (Error error = checkWindow(tensor, aten::getElementBytes(tensor.dtype),
                                 program.storages[tensor.storage].bytes))
     return error;
-  if (!program.tensorOfId.try_emplace(tensor.id, program.tensors.size()).second)
-    return makeError("tensor ", tensor.id, " is there twice");
+  if (!isId(tensor.id) ||
+      !program.tensorOfId.try_emplace(tensor.id, program.tensors.size()).second)
+    return makeError("id of a tensor must be a small number that no other has, "
+                     "got: ",
+                     tensor.id);
   program.tensors.push_back(std::move(tensor));
   return Error::success();
 }

@@ -429,7 +429,7 @@ private:
                          function_ref<std::string(int64_t rank)> what) {
     Rows rows;
     for (auto [rank, id] : enumerate(ids)) {
-      auto at = bundle.groups.find(id);
+      auto at = isId(id) ? bundle.groups.find(id) : bundle.groups.end();
       if (at == bundle.groups.end())
         return makeError(what(rank), " uses group ", id,
                          ", which bundle.json does not list");
