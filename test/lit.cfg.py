@@ -28,7 +28,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test", ".py", ".pdll", ".cu"]
 config.excludes = [
     "CMakeLists.txt", "Inputs", "lib", "unit", "__pycache__", "README.md",
-    "lit.cfg.py", "lit.site.cfg.py", "reference.py", "graph.mlir",
+    "lit.cfg.py", "lit.site.cfg.py", "reference.py",
 ]
 
 SOURCE = config.pkb_source_dir

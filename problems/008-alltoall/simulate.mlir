@@ -8,7 +8,8 @@
 
 // What the function exported from reference.py computes on emulated ranks is the original's result bit for bit, for three
 // trials of inputs of 81 elements, which fill neither a vector nor equal parts.
-// CHECK:      device: emulated
+// TWO:        device: 2 emulated ranks
+// FOUR:       device: 4 emulated ranks
 // CHECK:      output 0 bfloat16 {{.*}}bitwise{{.*}} right
 // TWO:        verdict: right, 3 trials on 2 ranks
 // FOUR:       verdict: right, 3 trials on 4 ranks

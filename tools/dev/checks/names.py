@@ -59,7 +59,7 @@ def run(tree):
             yield from check_pass(tree, td, line, match.group(1), match.group(2))
     for name in tree.select(".mlir", ".test", ".pdll", ".cu", under=("test/", "problems/", "tools/dev/tests/",
                                                                        "runtime/tests/lit/")):
-        if "/Inputs/" in name or os.path.basename(name) == "graph.mlir":
+        if "/Inputs/" in name:
             continue
         runs = re.findall(r"RUN:(.*)", tree.text(name))
         if not runs:
