@@ -27,6 +27,22 @@ Expected<int64_t> RankProgram::getTensor(int64_t id) const {
   return at->second;
 }
 
+aten::ByteRange frontend::getWindow(const Tensor &tensor) {
+  int64_t bytes = aten::getElementBytes(tensor.dtype);
+  int64_t begin = tensor.offset * bytes, last = tensor.offset;
+  for (auto [size, stride] : zip_equal(tensor.sizes, tensor.strides)) {
+    if (size == 0)
+      return {begin, begin};
+    last += (size - 1) * stride;
+  }
+  return {begin, (last + 1) * bytes};
+}
+
+bool frontend::isSupportedCollective(StringRef name) {
+  return is_contained({"all_reduce", "all_gather", "all_to_all", "barrier"},
+                      name);
+}
+
 std::string frontend::describe(const Event &event) {
   if (event.kind == EventKind::Wait)
     return "wait";
@@ -276,5 +292,7 @@ Expected<RankProgram> frontend::readProgram(json::Value value, int64_t rank) {
   program.outputs = root.get("outputs");
   if (!program.inputs || !program.outputs)
     return makeError("has no inputs or no outputs");
+  if (Error error = splitInputStorages(program))
+    return std::move(error);
   return program;
 }

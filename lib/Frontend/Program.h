@@ -15,6 +15,17 @@ namespace pkb::frontend {
 /// event is of a known kind; the error names what is wrong and where.
 llvm::Expected<RankProgram> readProgram(llvm::json::Value root, int64_t rank);
 
+/// The bytes of its storage that a tensor reaches.
+aten::ByteRange getWindow(const Tensor &tensor);
+
+/// Gives each piece of memory that arguments reach a storage of its own that
+/// begins with it. Where a piece lies in the caller's allocation is chance: it
+/// may differ between ranks and from call to call.
+llvm::Error splitInputStorages(RankProgram &program);
+
+/// True for the collectives that can be imported.
+bool isSupportedCollective(llvm::StringRef name);
+
 /// "aten::add_.Tensor" or "all_reduce": how messages name an event.
 std::string describe(const Event &event);
 

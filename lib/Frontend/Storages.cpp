@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/Frontend/Storages.h"
+#include "lib/Frontend/Program.h"
 #include "pkb/Support/Error.h"
 
 using namespace mlir;
@@ -12,15 +13,7 @@ using namespace pkb;
 using namespace pkb::frontend;
 
 aten::ByteRange Storages::getWindow(int64_t index) const {
-  const Tensor &tensor = program.tensors[index];
-  int64_t bytes = aten::getElementBytes(tensor.dtype);
-  int64_t begin = tensor.offset * bytes, last = tensor.offset;
-  for (auto [size, stride] : llvm::zip_equal(tensor.sizes, tensor.strides)) {
-    if (size == 0)
-      return {begin, begin};
-    last += (size - 1) * stride;
-  }
-  return {begin, (last + 1) * bytes};
+  return frontend::getWindow(program.tensors[index]);
 }
 
 const StorageRegion *Storages::find(int64_t tensor) const {

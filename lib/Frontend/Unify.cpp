@@ -249,8 +249,14 @@ Error RankPair::compareEvent(const Event &a, const Event &b) {
   firstLine = first.where(a.site);
   otherLine = other.where(b.site);
   name = describe(a);
+  for (auto [event, line] : {std::pair(&a, &firstLine), std::pair(&b, &otherLine)})
+    if (event->kind == EventKind::Collective &&
+        !isSupportedCollective(describe(*event)))
+      return makeError(*line, ": ", describe(*event),
+                       ": this collective is not supported yet (all_reduce, "
+                       "all_gather, all_to_all and barrier are)");
   if (a.kind != b.kind || name != describe(b)) {
-    bool collectives = a.kind == EventKind::Collective ||
+    bool collectives = a.kind == EventKind::Collective &&
                        b.kind == EventKind::Collective;
     return makeError(
         "rank ", first.rank, " runs ", name, " at ", firstLine, " where rank ",

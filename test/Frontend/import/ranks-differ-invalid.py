@@ -37,9 +37,20 @@
 # RUN: not pkb-opt %t.sizes.pkb 2>&1 | FileCheck %s --check-prefix=SIZES
 # SIZES: all_reduce at model.py:5 joins groups of 1 and 2 ranks; groups of different size are not supported yet
 #
+# RUN: not pkb-opt %t.peer.pkb 2>&1 | FileCheck %s --check-prefix=PEER
+# PEER: model.py:1: send: this collective is not supported yet
+# RUN: not pkb-opt %t.alone.pkb 2>&1 | FileCheck %s --check-prefix=ALONE
+# ALONE: rank 0 runs aten::neg at model.py:1 where rank 1 runs all_reduce at model.py:1; programs whose ranks differ are not supported yet
+#
 # Ids are names: ranks whose tensors have other numbers run the same program.
 # RUN: pkb-opt %t.renumbered.pkb | FileCheck %s --check-prefix=SAME
 # SAME: comm.all_reduce sum {{.*}} : tensor<4xf32>
+#
+# Where an argument lies in the caller's memory is chance; how arguments lie to each other is not.
+# RUN: pkb-opt %t.moved.pkb | FileCheck %s --check-prefix=MOVED
+# MOVED: func.func @main(%{{.*}}: tensor<4xf32>, %{{.*}}: tensor<2xf32, #aten.strided<[1], 2>> {aten.alias_of = #aten.alias<argument, 0>}, %{{.*}}: tensor<3xf32>)
+# RUN: not pkb-opt %t.shifted.pkb 2>&1 | FileCheck %s --check-prefix=SHIFTED
+# SHIFTED: the storage offset of the arguments[1] is 2 on rank 0 (its arguments) and 1 on rank 1 (its arguments)
 import os
 import sys
 
@@ -101,3 +112,16 @@ def renumbered(rank, number):
 
 
 case("renumbered", renumbered)
+case("peer", lambda r, n: (r.input([4]), r.collective("send", [0], [], peer=n)))
+case("alone", lambda r, n: (r.input([4]), r.all_reduce(0) if n else unary(r, "aten::neg")))
+
+
+def placed(rank, first, inner, last):
+    memory = rank.storage(4096, "input")
+    rank.input([4], storage=memory, offset=first)
+    rank.input([2], storage=memory, offset=first + inner)
+    rank.input([3], storage=memory, offset=last)
+
+
+case("moved", lambda r, n: placed(r, 10 * n, 2, 100 - 70 * n))
+case("shifted", lambda r, n: placed(r, 0, 2 - n, 100))
