@@ -213,9 +213,14 @@ LogicalResult RankUnroller::runOp(Operation *op) {
                 static_cast<int64_t>(source) == rank ? tiles.lookup(reads.getOwn()) : slotOf(reads.getBuffer(), source);
         return success();
       })
-      .Case([&](xfer::MapOp map) {
+      .Case([&](xfer::MapOp map) -> LogicalResult {
         if (chunk != 0)
           return success();
+        for (Operation &inner : map.getBody().front())
+          if (!isa<xfer::YieldOp, arith::ConstantOp>(inner) && !OpTrait::hasElementwiseMappableTraits(&inner)) {
+            reporter.report(TransferCode::NotUnderstood, &inner, "it must not stand in a map, which works element by element");
+            return failure();
+          }
         SmallVector<int32_t> operands;
         for (Value tile : map.getTiles())
           operands.push_back(tiles.lookup(tile));

@@ -9,7 +9,7 @@
 #include "passes/Contract/VerifyXferRules.h"
 #include "pkb/Analysis/HappensBefore.h"
 
-#include "llvm/Support/MathExtras.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #define DEBUG_TYPE "pkb-verify-xfer"
 
@@ -54,6 +54,11 @@ static void checkOrder(TransferModel &model, ArrayRef<int64_t> chunks, int64_t s
 
 static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
   TransferReporter reporter;
+  for (Operation &op : kernel.getEntry())
+    if (!isa<xfer::SymmBufferOp, xfer::FlagsOp, xfer::PipelineOp>(op))
+      reporter.report(TransferCode::NotUnderstood, &op, "it must not stand at the top of a kernel");
+  if (reporter.failed())
+    return false;
   checkRoom(kernel, limits, reporter);
   if (reporter.has(TransferCode::TooManyRanks))
     return false;
@@ -62,12 +67,6 @@ static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
     kernel.emitRemark() << "contributions were not checked, for the kernel does not say which collective it implements";
 
   TransferModel model(kernel);
-  for (Operation &op : kernel.getEntry())
-    if (!isa<xfer::SymmBufferOp, xfer::FlagsOp, xfer::PipelineOp>(op))
-      reporter.report(TransferCode::NotUnderstood, &op, "it must not stand at the top of a kernel");
-  if (reporter.has(TransferCode::NotUnderstood))
-    return false;
-
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   for (auto [index, chunks] : llvm::enumerate(blockClasses(model.pipelines(), schedule.getBlocks()))) {
     // A ring that is safe is safe with more slots, so a short one is tried first.
@@ -101,6 +100,9 @@ struct VerifyXferPass : pkb::impl::VerifyXferPassBase<VerifyXferPass> {
       legal &= verifyKernel(kernel, XferLimits{sms, arenaBytes});
     module.walk([&](xfer::LaunchOp launch) {
       TransferReporter reporter;
+      auto function = dyn_cast<func::FuncOp>(launch->getParentOp());
+      if (!function || !llvm::hasSingleElement(function.getBody()))
+        reporter.report(TransferCode::NotUnderstood, launch, "all ranks must come to it: it must stand in the one block of a function");
       if (auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(launch, launch.getKernelAttr()))
         checkOperands(launch, kernel, reporter);
       legal &= !reporter.failed();

@@ -50,7 +50,7 @@ static void checkPuts(xfer::KernelOp kernel, TransferReporter &reporter) {
     }
     published[signal].push_back(put);
     // The token of a put inside a loop cannot leave it; there, and only there, the order of the operations must do.
-    if (signal->getBlock() == put->getBlock() && !llvm::is_contained(signal.getAfter(), put.getToken()))
+    if (put->getBlock()->findAncestorOpInBlock(*signal) && !llvm::is_contained(signal.getAfter(), put.getToken()))
       reporter.report(TransferCode::PutNotInAfter, signal,
                       "its operands after `after` must include the token of each put before it", {{put, "the put"}});
   });

@@ -24,6 +24,10 @@ static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, con
     choice.reason = llvm::formatv("message of {0} bytes exceeds the {1} bytes of an LL slot", exchange.messageBytes, capacity);
     return choice;
   }
+  if (exchange.messageBytes == 0 && exchange.ranks > 1) {
+    choice.reason = "an empty message has no lines, so no rank would wait for another";
+    return choice;
+  }
   constexpr int64_t threads = 128, vectorBytes = 16, vectorsPerBlock = 64;
   int64_t vectors = divideCeil(std::max<int64_t>(exchange.messageBytes, 1), vectorBytes);
   int64_t blocks = std::clamp<int64_t>(divideCeil(vectors, vectorsPerBlock), 1, PKB_MAX_BLOCKS);

@@ -31,6 +31,115 @@ xfer.kernel @rank_is_a_number group(<[[0, 1]]>)
 
 // -----
 
+// XV001: a launch that a rank may leave out.
+func.func @main(%in: memref<8xf32>, %out: memref<16xf32>, %maybe: i1) {
+  scf.if %maybe {
+    // expected-error @+1 {{'xfer.launch' op XV001: an operation or a rank that the proof does not understand: all ranks must come to it: it must stand in the one block of a function}}
+    xfer.launch @sometimes(%in, %out) : memref<8xf32>, memref<16xf32>
+  }
+  return
+}
+xfer.kernel @sometimes group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV001: nothing happens outside pipelines.
+xfer.kernel @outside group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  // expected-error @+1 {{'builtin.unrealized_conversion_cast' op XV001: an operation or a rank that the proof does not understand: it must not stand at the top of a kernel}}
+  %c, %tile = builtin.unrealized_conversion_cast to !xfer.chunk, !xfer.tile<f32>
+  // expected-error @+1 {{'xfer.put' op XV001: an operation or a rank that the proof does not understand: it must not stand at the top of a kernel}}
+  %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+}
+
+// -----
+
+// XV001: a map is not a place to hide a push.
+xfer.kernel @hidden_put group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %same = xfer.map %tile {
+    ^bb0(%x: f32):
+      // expected-error @+1 {{'xfer.put' op XV001: an operation or a rank that the proof does not understand: it must not stand in a map, which works element by element}}
+      %hidden = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+      xfer.yield %x : f32
+    } : (!xfer.tile<f32>) -> !xfer.tile<f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV002: a push that runs so far ahead that what 64 ranks do repeats only after millions of events.
+xfer.kernel @far_ahead group(<[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 600, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8000xf32>, %out: memref<512000xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8000 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8000xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<512000xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      // expected-error @+1 {{'xfer.wait' op XV002: the proof is larger than its budget: rank 0 does more than 65536 things before its behaviour repeats; take fewer slots or a smaller depth}}
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<512000xf32>
+    }
+  }
+}
+
+// -----
+
 // XV003: a result is read back.
 // expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
 xfer.kernel @reads_result group(<[[0, 1]]>)
@@ -633,6 +742,38 @@ xfer.kernel @put_not_named group(<[[0, 1]]>)
     %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
     // expected-error @+1 {{'xfer.signal' op XV206: a signal does not name the token of a put that it publishes: its operands after `after` must include the token of each put before it}}
     xfer.signal %flags chunk %c
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV206: a signal to each peer does not name the put to all of them.
+xfer.kernel @put_not_named_in_loop group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    // expected-note @+1 {{the put}}
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      // expected-error @+1 {{'xfer.signal' op XV206: a signal does not name the token of a put that it publishes: its operands after `after` must include the token of each put before it}}
+      xfer.signal %flags peer %peer chunk %c
+    }
     xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
   } consume {
   ^bb0(%c: !xfer.chunk):
