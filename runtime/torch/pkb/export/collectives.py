@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import torch
 
-from .data import dtype_name, from_raw, raw
+from .data import dtype_name, from_raw, raw, view_raw
 from .errors import ExportError
 
 REDUCTIONS = ("sum", "avg", "min", "max", "prod", "band", "bor", "bxor", "premul_sum")
@@ -126,7 +126,7 @@ def _reduced(call, peers, piece, sizes):
     wide = torch.float32 if call.dtype in _NARROW else torch.complex64 if call.dtype == torch.complex32 else call.dtype
     total = None
     for meta, payload in peers:
-        x = from_raw(payload.piece(piece), call.dtype, sizes)
+        x = view_raw(payload.piece(piece), call.dtype, sizes)
         if call.reduce not in ("min", "max"):
             x = x.to(wide)
         if call.reduce == "premul_sum":
@@ -134,7 +134,7 @@ def _reduced(call, peers, piece, sizes):
         total = x if total is None else _combine(call.reduce, total, x)
     if call.reduce == "avg":
         total = total / len(peers)
-    return total.to(call.dtype)
+    return total.to(call.dtype) if total.dtype != call.dtype else total.clone() if len(peers) == 1 else total
 
 
 def _combine(reduce, a, b):

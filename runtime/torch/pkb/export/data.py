@@ -60,15 +60,22 @@ def sha256(view):
     return hashlib.sha256(view).hexdigest()
 
 
+def view_raw(data, dtype, sizes):
+    """A contiguous tensor over bytes in row-major order. It may share their memory: only read it."""
+    out_bytes = torch.Size(sizes).numel() * dtype.itemsize
+    if len(data) != out_bytes:
+        raise ExportError(f"tensor data has {len(data)} bytes, but {str(dtype)} {list(sizes)} needs {out_bytes}")
+    if not out_bytes:
+        return torch.empty(sizes, dtype=dtype)
+    flat = torch.frombuffer(bytearray(data) if isinstance(data, bytes) else data, dtype=torch.uint8)
+    if flat.data_ptr() % dtype.itemsize:
+        flat = flat.clone()
+    return flat.view(dtype).view(sizes)
+
+
 def from_raw(data, dtype, sizes):
     """A fresh contiguous tensor with its own memory from bytes in row-major order."""
-    out = torch.empty(sizes, dtype=dtype)
-    n = out.numel() * out.element_size()
-    if len(data) != n:
-        raise ExportError(f"tensor data has {len(data)} bytes, but {str(dtype)} {list(sizes)} needs {n}")
-    if n:
-        ctypes.memmove(out.data_ptr(), (ctypes.c_ubyte * n).from_buffer_copy(data), n)
-    return out
+    return view_raw(data, dtype, sizes).clone(memory_format=torch.contiguous_format)
 
 
 def same_bits(a, b):

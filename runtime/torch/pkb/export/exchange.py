@@ -41,14 +41,14 @@ def _recv_exactly(sock, n):
 
 
 class Payload:
-    """Bytes that a peer has published: a read-only map of its file, cut into the pieces it holds."""
+    """Bytes that a peer has published: a private map of its file, cut into the pieces it holds."""
 
     def __init__(self, path, lengths):
         self.lengths = lengths
         self._data = b""
         if sum(lengths):
             with open(path, "rb") as f:
-                self._data = memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
+                self._data = memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_COPY))
 
     def piece(self, index):
         start = sum(self.lengths[:index])

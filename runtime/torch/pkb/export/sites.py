@@ -20,9 +20,8 @@ def is_user_file(path):
     """Is a source file the user's own?"""
     answer = _known.get(path)
     if answer is None:
-        real = os.path.realpath(path)
-        inside = real.startswith(_FOREIGN) or path.startswith(_OURS) or real.startswith(_OURS) or path.startswith("<")
-        answer = _known[path] = not inside
+        inside = path.startswith((*_FOREIGN, _OURS, "<"))
+        answer = _known[path] = not inside and not os.path.realpath(path).startswith((*_FOREIGN, _OURS))
     return answer
 
 
