@@ -221,6 +221,23 @@ class BadInputTest(ExportTest):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("2 ranks, 1 events, 1 collectives", done.stdout)
 
+    def test_functions_instead_of_names(self):
+        """The Python API takes functions that live in files, and says so about others."""
+        import importlib.util
+
+        from pkb import export
+
+        path = self.write(GOOD)
+        spec = importlib.util.spec_from_file_location("program", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        out = os.path.join(self.folder, "x.pkb")
+        summary = export.export(module.solution, module.inputs, 2, out)
+        self.assertEqual((summary["out"], summary["world_size"], summary["collectives"]), (out, 2, 1))
+        for bad in (lambda x: x, len, 3):
+            with self.assertRaisesRegex(export.InputError, "^fn must be a function "):
+                export.export(bad, module.inputs, 2, out)
+
     def test_checkout(self):
         flags = ("--world-size", "2", "-o", os.path.join(self.folder, "x.pkb"))
         self.assertIn("is not a checkout of ParallelKernelBench", self.fails("--pkb", "/no/checkout", "--problem", "1", *flags))

@@ -114,6 +114,32 @@ class OtherRefusalsTest(ExportTest):
             """)
         self.assertIn("the program changes with its inputs", message)
 
+    def test_hidden_gradients(self):
+        """A gradient left in an argument is an effect that no result shows; one that is returned or cleared is fine."""
+        inputs = """
+            def inputs(rank, world_size, device, trial=0):
+                return (numbers(rank, trial, 3, device=device).requires_grad_(),)
+            """
+        body = "def solution(x):\n    (x * x).sum().backward()\n    y = x.detach() + x.grad\n    {}\n    return {}\n"
+        message = self.refused(body.format("pass", "y"), inputs=inputs)
+        self.assertIn("leaves a gradient in the .grad of an argument [3]", message)
+        self.export(body.format("pass", "x.grad"), inputs=inputs)
+        self.export(body.format("x.grad = None", "y"), inputs=inputs)
+        message = self.refused(
+            """
+            from torch.nn.parallel import DistributedDataParallel
+
+            def inputs(rank, world_size, device, trial=0):
+                return DistributedDataParallel(torch.nn.Linear(4, 2).to(device)), numbers(rank, trial, 6, 4, device=device)
+
+            def solution(ddp, x):
+                ddp(x).square().mean().backward()
+                return [p.grad for p in ddp.parameters()]
+            """,
+            inputs="",
+        )
+        self.assertIn("writes to a tensor that is neither an argument nor made by it", message)  # the reducer's buckets
+
     def test_containers(self):
         for change, where in (("box[0] = x + 1", "argument[1][0]"), ("box.append(x)", "argument[1]"), ("box.pop()", "argument[1]")):
             with self.subTest(change):

@@ -155,6 +155,7 @@ class Recorder:
 
         self.inputs = tree.encode(arguments, input_id, self.group_id, "argument")
         self._containers = tree.containers(arguments)
+        self._gradients = [(t, t.grad) for t in tree.tensors(arguments) if t.is_leaf]
 
     def end(self, result):
         """Take the result, and refuse what a plain record cannot say."""
@@ -163,7 +164,13 @@ class Recorder:
         if where:
             raise ExportError(f"the function changes the container {where} of its caller; return the new value instead")
         self.outputs = tree.encode(result, self.tensor_id, self.group_id, "result")
-        kept = {self.tensors[i]["storage"] for i in tree.tensor_ids(self.outputs)} | self._input_storages
+        results = {self.tensors[i]["storage"] for i in tree.tensor_ids(self.outputs)}
+        for t, before in self._gradients:
+            if t.grad is not before and t.grad is not None and self.storage_of(t.grad) not in results:
+                raise ExportError(
+                    f"the function leaves a gradient in the .grad of an argument {list(t.shape)}; return the gradient, or clear it"
+                )
+        kept = results | self._input_storages
         if any(self._depends[s] & RANDOM for s in kept):
             self._refuse_random()
         written = {self.tensors[t]["storage"] for e in self.events for t in self._written(e)}
