@@ -53,6 +53,8 @@ pkb_status pkb_program_load(pkb_context *context, const char *path, const char *
 
 void pkb_program_unload(pkb_program *program) { delete program; }
 
+pkb_context *pkb_program_context(const pkb_program *program) { return program ? &program->context : nullptr; }
+
 int32_t pkb_program_input_count(const pkb_program *program) { return program ? int32_t(program->manifest.arguments.size()) : 0; }
 int32_t pkb_program_output_count(const pkb_program *program) { return program ? int32_t(program->manifest.outputs.size()) : 0; }
 int32_t pkb_program_launch_count(const pkb_program *program) { return program ? program->stepCount() : 0; }

@@ -108,6 +108,10 @@ void launch(const Entry &entry, at::TensorList inputs, Tensors &outputs) {
     describe(inputs[i], entry, "input", i, in[i]);
   }
   pkb_status status = pkb_program_call(entry.program, currentStream(entry.device), in.data(), int32_t(in.size()), outputs.data(), int32_t(outputs.size()));
+  if (C10_UNLIKELY(!entry.device.is_cuda()) && status == PKB_OK) {
+    // An operator on CPU tensors has finished when it returns; nobody would keep the tensors alive for an emulated stream.
+    status = pkb_context_synchronize(pkb_program_context(entry.program), nullptr);
+  }
   if (C10_UNLIKELY(status != PKB_OK)) {
     TORCH_CHECK(status != PKB_ERROR_GUARD, "pkb guard: ", pkb_last_error());
     TORCH_CHECK(false, "pkb: ", pkb_last_error());
@@ -166,7 +170,23 @@ std::vector<at::Tensor> run(const Entry &entry, at::TensorList inputs, bool alia
   return result;
 }
 
-std::vector<at::Tensor> call(int64_t program, at::TensorList inputs) { return run(entryOf(program), inputs, true); }
+// Programs have no backward: an input that would need one is refused instead of being cut off silently.
+
+void refuseGradients(int64_t program, at::TensorList tensors, const char *what) {
+  if (!at::GradMode::is_enabled()) {
+    return;
+  }
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    TORCH_CHECK(!tensors[i].defined() || !tensors[i].requires_grad(), "pkb: ", what, " ", i, " of program ", program,
+                " requires grad, but the program has no backward; call it under torch.no_grad(), or detach the tensor");
+  }
+}
+
+// The hot one: it makes the check itself, so that the autograd key can be passed over (a dispatch costs about a microsecond).
+std::vector<at::Tensor> call(int64_t program, at::TensorList inputs) {
+  refuseGradients(program, inputs, "input");
+  return run(entryOf(program), inputs, true);
+}
 std::vector<at::Tensor> callMutating(int64_t program, at::TensorList inputs) { return run(entryOf(program), inputs, false); }
 
 void callOut(int64_t program, at::TensorList inputs, at::TensorList outputs) {
@@ -203,24 +223,6 @@ std::vector<at::Tensor> shapes(int64_t program, bool aliases) {
 std::vector<at::Tensor> callMeta(int64_t program, at::TensorList) { return shapes(program, true); }
 std::vector<at::Tensor> callMutatingMeta(int64_t program, at::TensorList) { return shapes(program, false); }
 void callOutMeta(int64_t program, at::TensorList, at::TensorList) { entryOf(program); }
-
-// Programs have no backward: an input that would need one is refused instead of being cut off silently.
-
-void refuseGradients(int64_t program, at::TensorList tensors, const char *what) {
-  if (!at::GradMode::is_enabled()) {
-    return;
-  }
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    TORCH_CHECK(!tensors[i].defined() || !tensors[i].requires_grad(), "pkb: ", what, " ", i, " of program ", program,
-                " requires grad, but the program has no backward; call it under torch.no_grad(), or detach the tensor");
-  }
-}
-
-std::vector<at::Tensor> callAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs) {
-  refuseGradients(program, inputs, "input");
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("pkb::call", "").typed<std::vector<at::Tensor>(int64_t, at::TensorList)>();
-  return op.redispatch(keys & c10::after_autograd_keyset, program, inputs);
-}
 
 std::vector<at::Tensor> callMutatingAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs) {
   refuseGradients(program, inputs, "input");
@@ -266,7 +268,7 @@ TORCH_LIBRARY_IMPL(pkb, Meta, library) {
 }
 
 TORCH_LIBRARY_IMPL(pkb, Autograd, library) {
-  library.impl("call", callAutograd);
+  library.impl("call", torch::CppFunction::makeFallthrough());
   library.impl("call_out", callOutAutograd);
   library.impl("call_mutating", callMutatingAutograd);
 }

@@ -78,6 +78,7 @@ PKB_API const char *pkb_last_error(void);
  * Collective: all ranks must load the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else ~/.cache/pkb). */
 PKB_API pkb_status pkb_program_load(pkb_context *context, const char *path, const char *cache_dir, pkb_program **out);
 PKB_API void pkb_program_unload(pkb_program *program);
+PKB_API pkb_context *pkb_program_context(const pkb_program *program);
 
 PKB_API int32_t pkb_program_input_count(const pkb_program *program);
 PKB_API int32_t pkb_program_output_count(const pkb_program *program);
