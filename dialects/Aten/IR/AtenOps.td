@@ -42,7 +42,8 @@ def Aten_CallOp : Aten_Op<"call", [
     The results of the call are first the fresh tensors named by `returns`, then
     the new version of each operand in `mutates`, in that order.
 
-    On tensors it has no effect on memory. After bufferization the operands are
+    On tensors it has no effect on memory, except that tensors of undefined
+    contents (`aten::empty` and its kin) are made anew by each call. After bufferization the operands are
     memrefs, the call has no results, its fresh tensors are written to `outs`
     (result i to out i) and the operands in `mutates` in place.
 

@@ -165,6 +165,14 @@ struct GeneratorResource
 };
 } // namespace
 
+/// Operators whose result has undefined contents.
+static bool makesUndefined(StringRef callee) {
+  return llvm::is_contained({"aten::empty", "aten::empty_like",
+                             "aten::new_empty", "aten::empty_strided",
+                             "aten::new_empty_strided"},
+                            callee);
+}
+
 void CallOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
@@ -182,8 +190,14 @@ void CallOp::getEffects(
                              &getInputsMutable()[index]);
     for (OpOperand &operand : getOutsMutable())
       effects.emplace_back(MemoryEffects::Write::get(), &operand);
+    if (getOuts().empty() && getMutates().empty())
+      effects.emplace_back(MemoryEffects::Write::get());
     return;
   }
+  // Two tensors of undefined contents stay two: each is there to be filled.
+  if (makesUndefined(getCallee()))
+    for (OpResult result : getOperation()->getOpResults())
+      effects.emplace_back(MemoryEffects::Allocate::get(), result);
   // An operator that neither returns nor writes anything is called for what it
   // does elsewhere (an assertion, say).
   if (getResults().empty())

@@ -20,12 +20,27 @@ func.func @merges_calls(%x: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
 
 // -----
 
+// Tensors of undefined contents are filled one by one, so two calls stay two; an unused one goes.
+// CHECK-LABEL: func.func @keeps_empty
+// CHECK-COUNT-2: aten.call "aten::empty"
+// CHECK-NOT: aten.call
+func.func @keeps_empty() -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = aten.call "aten::empty" () args [array<i64: 8>] returns [#aten.result<0>] : () -> tensor<8xf32>
+  %1 = aten.call "aten::empty" () args [array<i64: 8>] returns [#aten.result<0>] : () -> tensor<8xf32>
+  %2 = aten.call "aten::empty" () args [array<i64: 8>] returns [#aten.result<0>] : () -> tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
 // On memory they read and write: none is merged or dropped.
 // CHECK-LABEL: func.func @keeps_bufferized
 // CHECK-COUNT-2: aten.call "aten::neg"
+// CHECK: aten.call "aten::_assert_async"
 func.func @keeps_bufferized(%a: memref<8xf32>, %b: memref<8xf32>) {
   aten.call "aten::neg" (%a) outs(%b) args [#aten.operand<0>] returns [#aten.result<0>] : (memref<8xf32>, memref<8xf32>) -> ()
   aten.call "aten::neg" (%a) outs(%b) args [#aten.operand<0>] returns [#aten.result<0>] : (memref<8xf32>, memref<8xf32>) -> ()
+  aten.call "aten::_assert_async" (%a) args [#aten.operand<0>] returns [] : (memref<8xf32>) -> ()
   return
 }
 

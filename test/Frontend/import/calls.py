@@ -2,6 +2,16 @@
 # Every encoding of an argument has its attribute, and every shape that results come in.
 #
 # RUN: %python %s %t.pkb && pkb-opt %t.pkb | FileCheck %s
+#
+# The manifest of the program has them as the bundle had, slots in place of tensors.
+# RUN: pkb-opt %t.pkb --pkb-pipeline=target=h200x1 --emit=cuda | FileCheck %s --check-prefix=STEP
+# STEP: {"args":[{"t":0},{"ts":[1,null,0]},{"i":-7},{"f":1.5},{"f":"-inf"},{"b":true},{"s":"s"},{"is":[1,2]},
+# STEP-SAME: {"fs":[0.5,"nan"]},{"bs":[true,false]},{"n":null},{"dtype":"float8_e4m3fn"},{"device":"cuda"},{"device":"cpu"},
+# STEP-SAME: {"layout":"strided"},{"mf":"channels_last"},{"c":[1,-2]},{"list":[{"i":1},{"list":[{"i":2},{"t":1}]}]},{"is":[]}],
+# STEP-SAME: "kwargs":{{\[\[}}"alpha",{"i":2}],["like",{"t":1}]],"mutates":[],"op":"my::op","overload":"all","results":[{"t":[[A:[0-9]+]]},{"n":null}]
+# STEP: "results":[{"ts":[[[B:[0-9]+]],null,[[C:[0-9]+]]]},{"t":[[D:[0-9]+]]},{"n":null}]
+# STEP: "mutates":[[[B]],[[C]]],"op":"aten::_foreach_add_"
+# STEP: "mutates":[],"op":"aten::_assert_async"
 import os
 import sys
 
