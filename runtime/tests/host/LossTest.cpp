@@ -1,1 +1,140 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ranks that die, leave or do not come while a call is in flight.
+#include "HostTest.h"
+
+#include <chrono>
+#include <gtest/gtest.h>
+#include <thread>
+
+using namespace pkb_test;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+#define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << text
+
+double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// Two ranks with a loaded program and one right call behind them; then `body(rank, call)`, where call() enqueues one more.
+void afterOneCall(const Machine &machine, double timeout, const std::function<void(int, Rank &, pkb_program *, const std::function<pkb_status()> &)> &body) {
+  TempDir dir;
+  AllReduce program;
+  std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
+  onRanks(2, [&](int rank) {
+    Floats *in = nullptr, *out = nullptr;
+    {
+      Rank r(machine, rendezvous, rank, 2, timeout);
+      ASSERT_EQ(r.status, PKB_OK) << r.error;
+      pkb_program *loaded = nullptr;
+      ASSERT_EQ(pkb_program_load(r.context, file.c_str(), nullptr, &loaded), PKB_OK) << pkb_last_error();
+      in = new Floats(machine.driver(), 1000);
+      out = new Floats(machine.driver(), 1000);
+      pkb_tensor input = in->tensor(), output = out->tensor();
+      auto call = [&] { return pkb_program_call(loaded, nullptr, &input, 1, &output, 1); };
+      ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+      ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+      body(rank, r, loaded, call);
+      pkb_program_unload(loaded);
+    }
+    delete in;
+    delete out;
+  });
+}
+
+} // namespace
+
+TEST(Loss, a_peer_that_leaves_ends_the_call_within_seconds) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  afterOneCall(machine, 600, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    if (rank == 1) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+      pkb_context_abort(r.context, "ValueError: from the user's function");
+      EXPECT_EQ(call(), PKB_ERROR_PEER_LOST);
+      EXPECT_SAYS(pkb_last_error(), "rank 1 has left: ValueError: from the user's function");
+      return;
+    }
+    auto begin = Clock::now();
+    ASSERT_EQ(call(), PKB_OK) << pkb_last_error(); // waits for rank 1, which never calls
+    EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
+    EXPECT_SAYS(pkb_last_error(), "rank 1 is gone");
+    EXPECT_LT(secondsSince(begin), 5);
+    // From now on everything is refused, at once.
+    EXPECT_EQ(call(), PKB_ERROR_PEER_LOST);
+    pkb_program *again = nullptr;
+    EXPECT_EQ(pkb_program_load(r.context, "/nonexistent.cu", nullptr, &again), PKB_ERROR_PEER_LOST);
+  });
+}
+
+TEST(Loss, a_peer_that_does_not_call_ends_the_call_at_the_timeout) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  afterOneCall(machine, 1, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    if (rank == 1) {
+      std::this_thread::sleep_for(std::chrono::seconds(4)); // alive, but elsewhere
+      return;
+    }
+    auto begin = Clock::now();
+    ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+    EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
+    EXPECT_SAYS(pkb_last_error(), "rank 0: a call has not ended within 1 s (PKB_TIMEOUT_S): call 2 on its channel");
+    EXPECT_SAYS(pkb_last_error(), "rank 1 has signalled call 1 chunk 1");
+    EXPECT_GT(secondsSince(begin), 0.9);
+    EXPECT_LT(secondsSince(begin), 4);
+  });
+}
+
+TEST(Loss, a_slow_peer_is_waited_for) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  afterOneCall(machine, 3, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    for (int i = 0; i < 3; ++i) { // together longer than the timeout, each less
+      if (rank == 1) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1200));
+      }
+      ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+      ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+    }
+  });
+}
+
+TEST(Loss, a_replayed_graph_is_watched_too) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  afterOneCall(machine, 1, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &) {
+    const pkb_driver *driver = machine.driver();
+    Floats in(driver, 1000), out(driver, 1000);
+    pkb_tensor input = in.tensor(), output = out.tensor();
+    pkb_cu_stream stream = nullptr;
+    pkb_cu_graph graph = nullptr;
+    pkb_cu_graph_exec exec = nullptr;
+    ASSERT_EQ(driver->stream_create(&stream, 1), 0);
+    ASSERT_EQ(driver->capture_begin(stream), 0);
+    ASSERT_EQ(pkb_program_call(loaded, stream, &input, 1, &output, 1), PKB_OK) << pkb_last_error();
+    ASSERT_EQ(driver->capture_end(stream, &graph), 0);
+    ASSERT_EQ(driver->graph_instantiate(&exec, graph), 0);
+    if (rank == 1) {
+      std::this_thread::sleep_for(std::chrono::seconds(3));
+    } else {
+      ASSERT_EQ(driver->graph_launch(exec, stream), 0);
+      EXPECT_EQ(pkb_context_synchronize(r.context, stream), PKB_ERROR_PEER_LOST);
+      EXPECT_SAYS(pkb_last_error(), "a call has not ended within 1 s");
+    }
+    driver->graph_exec_destroy(exec);
+    driver->graph_destroy(graph);
+    driver->stream_destroy(stream);
+  });
+}
+
+TEST(Loss, a_device_that_dies_is_a_device_error) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  afterOneCall(machine, 20, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    if (rank == 1) {
+      pkb_emu_kill_device(machine.emu, 1);
+      EXPECT_EQ(call(), PKB_ERROR_DEVICE);
+      EXPECT_SAYS(pkb_last_error(), "launch of kernel 'all_reduce_0' (model.py:8) failed: ");
+      pkb_context_abort(r.context, pkb_last_error());
+      return;
+    }
+    ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+    EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
+  });
+}

@@ -5,7 +5,9 @@
 #include "Sha256.h"
 
 #include <cstdlib>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 using namespace pkb_rt;
 
@@ -76,4 +78,68 @@ TEST(Compile, a_missing_compiler_or_header_is_one_message) {
     EXPECT_NE(std::string(error.what()).find("PKB_NVRTC cannot be used"), std::string::npos) << error.what();
   }
   unsetenv("PKB_NVRTC");
+}
+
+namespace {
+
+const char kKernel[] = R"(#include "pkb_rt/device.h"
+PKB_KERNEL(scale, 128, 1, 2, 2) {
+  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  pkb::for_each<4>(1000, [&](int64_t i) { return pkb::load<pkb::bf16, 8>(pkb::pointer(args, 0), i, 8000); },
+                   [&](int64_t i, const auto &v) { pkb::store(pkb::pointer(args, 1), i, 8000, v); });
+  pkb::block_barrier<2>(args);
+  pkb::signal<3>(args, 1 - pkb::rank(args), pkb::block_index(), pkb::flag_value(epoch, 1));
+  pkb::wait<4>(args, 1 - pkb::rank(args), pkb::block_index(), pkb::flag_value(epoch, 1));
+  pkb::epoch_end<5>(args, epoch);
+}
+)";
+
+CompileRequest cubinRequest(const std::string &text) {
+  CompileRequest request;
+  request.path = "/tmp/pkb-test-cache/kernel.cu";
+  request.text = text;
+  request.cacheDir = "/tmp/pkb-test-cache";
+  request.capability = 90;
+  setenv("PKB_RT_INCLUDE", PKB_TEST_INCLUDE, 1);
+  return request;
+}
+
+} // namespace
+
+TEST(Compile, nvrtc_makes_a_cubin_once) {
+  if (describeNvrtc(0).empty()) {
+    GTEST_SKIP() << "no NVRTC on this machine";
+  }
+  CompileRequest request = cubinRequest(std::string(kKernel) + "// " + std::to_string(getpid()) + "\n");
+  std::string path = compileProgram(request);
+  std::string image = readFile(path);
+  ASSERT_GT(image.size(), 1000u);
+  EXPECT_EQ(image.substr(1, 3), "ELF");
+  EXPECT_NE(image.find("scale"), std::string::npos);
+  // The second time it comes from the cache: a file that says something else shows that nothing was compiled.
+  std::ofstream(path) << "cached";
+  EXPECT_EQ(compileProgram(request), path);
+  EXPECT_EQ(readFile(path), "cached");
+  unlink(path.c_str());
+  // Another text, another debug setting and another architecture are other files.
+  CompileRequest other = request;
+  other.debug = true;
+  EXPECT_NE(compileProgram(other), path);
+  other = request;
+  other.capability = 100;
+  EXPECT_NE(compileProgram(other), path);
+}
+
+TEST(Compile, errors_of_nvrtc_show_its_lines) {
+  if (describeNvrtc(0).empty()) {
+    GTEST_SKIP() << "no NVRTC on this machine";
+  }
+  try {
+    compileProgram(cubinRequest("#include \"pkb_rt/device.h\"\nPKB_KERNEL(k, 128, 1, 2, 1) { pkb::no_such_function(args); }\n"));
+    ADD_FAILURE();
+  } catch (const Error &error) {
+    EXPECT_EQ(error.status, PKB_ERROR_PROGRAM);
+    EXPECT_NE(std::string(error.what()).find("kernel.cu(2)"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("no_such_function"), std::string::npos) << error.what();
+  }
 }
