@@ -39,10 +39,14 @@ struct Table {
   }
   // The device of this thread's context or -1.
   static int device() { return current().device; }
-  // The host has seen that an operation has ended; what it enqueues from now on comes after.
+  // The host has seen that an operation has ended (the lock is held); what it enqueues from now on comes after. Hosts also meet where nobody
+  // watches (sockets): a memset that one has waited for, as when a region is cleared before the ranks meet, comes before what any of them enqueues later.
   static int saw(const OpRef &op) {
-    if (emu().watching())
+    if (emu().watching()) {
       current().known.join(op->clock);
+      if (op->kind == OpKind::set)
+        emu().settled.join(op->clock);
+    }
     return op->result;
   }
   static int check(int &device) {
@@ -166,8 +170,10 @@ struct Table {
       return error;
     std::lock_guard<std::mutex> guard(emu().mutex);
     Stream *at = emu().findStream(stream, device);
-    if (emu().watching())
+    if (emu().watching()) {
       op->enqueued = current().known;
+      op->enqueued.join(emu().settled);
+    }
     return at ? emu().enqueue(at, std::move(op)) : kInvalidHandle;
   }
   static OpRef make(OpKind kind) {

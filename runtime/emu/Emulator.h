@@ -211,6 +211,7 @@ public:
   uint64_t generation = 0; // tells it from an earlier emulator of its slot
   pkb_driver driver{};
   std::mutex mutex;
+  Knowledge settled; // proof mode: what some host has waited for and all may know
   std::condition_variable wake;   // of the scheduler
   std::condition_variable hosts;  // of host threads that wait for operations
   std::vector<Device> devices;

@@ -77,8 +77,10 @@ namespace {
 class ReferenceServer {
 public:
   explicit ReferenceServer(const std::string &python) : folder(makeTemporaryFolder("reference")) {
-    child = std::make_unique<Child>(std::vector<std::string>{python, "-m", "pkb.export.refrun", "--serve"}, pythonEnvironment(),
-                                    folder + "/log", Child::Wiring::Standard);
+    std::map<std::string, std::string> environment = pythonEnvironment();
+    environment["TMPDIR"] = folder; // whatever it leaves behind goes with our folder
+    child = std::make_unique<Child>(std::vector<std::string>{python, "-m", "pkb.export.refrun", "--serve"}, environment, folder + "/log",
+                                    Child::Wiring::Standard);
   }
 
   /// The folder that will hold the reference of `job`.

@@ -151,6 +151,7 @@ private:
     desc.device = rank;
     desc.driver = driver;
     desc.rendezvous = shared.rendezvous.c_str();
+    desc.arena_bytes = program.manifest.value("region_bytes", int64_t(0)); // no more than it asks for: clearing takes time
     desc.timeout_s = options.timeout;
     desc.debug = 1;
     check(api.pkb_context_create(&desc, &context));

@@ -177,8 +177,9 @@ std::string GpuPool::attempt(const Program &program, Outcome &outcome, const std
     children.push_back(rank->child.get());
   }
   outcome.times.clear();
-  bool started = std::all_of(ranks.begin(), ranks.end(), [](const auto &rank) { return rank->ready; });
-  Clock::time_point deadline = after(options.timeout + (started ? 0 : startSeconds));
+  auto ready = [&] { return std::all_of(ranks.begin(), ranks.end(), [](const auto &rank) { return rank->ready; }); };
+  bool started = ready();
+  Clock::time_point deadline = after(started ? options.timeout : startSeconds);
   std::string lost;
   while (true) {
     bool all = true, failed = false;
@@ -202,6 +203,10 @@ std::string GpuPool::attempt(const Program &program, Outcome &outcome, const std
     if (all) {
       break;
     }
+    if (!started && ready()) {
+      started = true;
+      deadline = after(options.timeout);
+    }
     if (failed) {
       deadline = std::min(deadline, after(graceSeconds));
     }
@@ -209,8 +214,8 @@ std::string GpuPool::attempt(const Program &program, Outcome &outcome, const std
       for (auto &rank : ranks) {
         if (!rank->done) {
           rank->code = Hang;
-          rank->message = fmt::format("rank {} does not answer at '{}' after {} s; use --timeout to allow more", rank->index, rank->step,
-                                      options.timeout);
+          rank->message = fmt::format("rank {} does not answer at '{}' after {} s{}", rank->index, rank->step,
+                                      started ? options.timeout : startSeconds, started ? "; use --timeout to allow more" : "");
           rank->peerFailed = failed;
           lost = failed ? lost : rank->step;
         }
@@ -235,6 +240,9 @@ std::string GpuPool::attempt(const Program &program, Outcome &outcome, const std
       each.push_back(rank->verdicts[i]);
     }
     outcome.verdicts.push_back(mergeRanks(each));
+  }
+  if (outcome.code != Right) {
+    outcome.times.clear();
   }
   removeTree(folder);
   if (outcome.code != Right && outcome.code != Wrong) {

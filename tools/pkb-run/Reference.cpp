@@ -192,7 +192,9 @@ ReferenceRun::ReferenceRun(const std::string &python, const JobSpec &job, double
   if (!job.source.empty()) {
     command.insert(command.end(), {"--source", job.source});
   }
-  child = std::make_unique<Child>(command, pythonEnvironment(), folder + "/log");
+  std::map<std::string, std::string> environment = pythonEnvironment();
+  environment["TMPDIR"] = folder; // whatever it leaves behind goes with our folder
+  child = std::make_unique<Child>(command, environment, folder + "/log");
 }
 
 std::string ReferenceRun::finish(Clock::time_point deadline) {

@@ -153,6 +153,9 @@ void Report::printTimes(const Outcome &outcome) {
     }
     fmt::print("  launches: ours {}, original {}; bytes a rank sends: ours {}, NCCL at least {}; {}\n", times.oursLaunches,
                times.originalLaunches, times.oursBytes, times.linkBytes, times.checked);
+    if (!times.host.empty()) {
+      fmt::print("  host time of ours: {}\n", times.host);
+    }
   }
 }
 

@@ -90,6 +90,10 @@ TimeTable summarise(const json &event, const Program &program) {
   json launches = event.value("launches", json::object());
   table.oursLaunches = launchText(launches.value("ours", json()));
   table.originalLaunches = launchText(launches.value("eager", json()));
+  json host = event.value("host", json::object());
+  if (host.contains("call_us")) {
+    table.host = fmt::format("{:.2f} µs a call from Python, {:.2f} with outputs passed in", host.value("call_us", 0.0), host.value("call_out_us", 0.0));
+  }
   std::string unchecked = event.value("unchecked", "");
   table.checked = unchecked.empty() ? fmt::format("{} timed calls checked bit for bit", event.value("calls_checked", int64_t(0)))
                                     : fmt::format("timed calls not checked: {}", unchecked);

@@ -28,6 +28,7 @@ struct TimeTable {
   double roofline = 0, predicted = 0; ///< microseconds, 0: unknown
   std::string oursBytes;     ///< from the manifest, "?" if it does not say
   std::string oursLaunches, originalLaunches, checked;
+  std::string host; // host time of a call from Python; empty if it was not measured
   nlohmann::json raw;
 
   nlohmann::json json() const;

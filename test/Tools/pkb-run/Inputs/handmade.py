@@ -101,6 +101,11 @@ def contiguous(sizes):
     return strides[::-1]
 
 
+def region_bytes(w, half):
+    """Control page, flags, LL lines (pkb_rt/layout.h) and two halves of staging."""
+    return 4096 + w * 256 * 128 + 2 * w * (1 << 20) + 2 * (half + 128)
+
+
 def program(kind, bundle, mistake=None):
     """The text of the `.cu`."""
     with open(bundle, "rb") as f:
@@ -128,7 +133,7 @@ def program(kind, bundle, mistake=None):
         "kernels": [{
             "name": f"{kind}_0", "block": 256, "min_blocks": 1, "grid": [1, 1], "ranks": w, "pointers": 2, "mechanism": "ldst",
         }],
-        "region_bytes": 64 << 20, "workspace_bytes": 0, "guards": [], "remarks": [],
+        "region_bytes": region_bytes(w, w * (length * TYPES[spec["dtype"]][1] + 16)), "workspace_bytes": 0, "guards": [], "remarks": [],
         "sites": [{"id": 4, "kernel": f"{kind}_0", "primitive": "wait", "source": "by hand"}],
     }  # fmt: skip
     head = "/* pkb-manifest\n" + json.dumps(manifest, indent=1) + "\n*/\n"

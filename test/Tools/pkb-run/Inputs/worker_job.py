@@ -17,6 +17,11 @@ import torch
 import torch.distributed as dist
 
 
+class HostMarker:
+    def record(self):
+        self.at = time.perf_counter()
+
+
 class HostClock:
     def __init__(self, device):
         pass
@@ -24,8 +29,11 @@ class HostClock:
     def mark(self):
         return time.perf_counter()
 
+    def markers(self, count):
+        return [HostMarker() for _ in range(count)]
+
     def between(self, a, b):
-        return b - a
+        return getattr(b, "at", b) - getattr(a, "at", a)
 
     def synchronize(self):
         pass

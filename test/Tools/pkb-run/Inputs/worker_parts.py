@@ -177,6 +177,14 @@ class Rotation(unittest.TestCase):
         self.assertIsInstance(groups[0][1], list)
 
 
+class FakeMarker:
+    def __init__(self, clock):
+        self.clock = clock
+
+    def record(self):
+        self.at = self.clock.now
+
+
 class FakeClock:
     """Time is what the variants say."""
 
@@ -186,8 +194,11 @@ class FakeClock:
     def mark(self):
         return self.now
 
+    def markers(self, count):
+        return [FakeMarker(self) for _ in range(count)]
+
     def between(self, a, b):
-        return b - a
+        return getattr(b, "at", b) - getattr(a, "at", a)
 
     def synchronize(self):
         pass
