@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *
+ * One kernel per function of the device header, named use_<function>. check_ptx.py holds their PTX against ops.def. */
+#include "pkb_rt/device.h"
+
+#define USE(name) PKB_KERNEL(use_##name, 256, 1, 4, 2)
+/* A result goes where the compiler cannot drop it. */
+#define SINK(type, value) *reinterpret_cast<type *>(args.pointer[1]) = (value)
+
+USE(rank) { SINK(int64_t, pkb::rank(args)); }
+USE(block_index) { SINK(int64_t, pkb::block_index()); }
+USE(grid_blocks) { SINK(int64_t, pkb::grid_blocks()); }
+USE(pointer) { SINK(const void *, pkb::pointer(args, 0)); }
+USE(region) { SINK(const void *, pkb::region(args, 3, 64)); }
+USE(load) {
+  const auto v = pkb::load<pkb::bf16, 8>(args.pointer[0], 0, 1000);
+  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
+}
+USE(store) { pkb::store(args.pointer[0], 0, 1000, pkb::splat<pkb::bf16, 8>(1.0f)); }
+USE(store_peer) { pkb::store_peer(pkb::region(args, 1, 0), 0, pkb::splat<float, 4>(1.0f)); }
+USE(load_staged) {
+  const auto v = pkb::load_staged<float, 4>(pkb::region(args, 0, 0), 0);
+  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
+}
+USE(store_ll) { pkb::store_ll<1>(pkb::region(args, 1, 0), 0, pkb::splat<float, 4>(1.0f), 7); }
+USE(load_ll) {
+  const auto v = pkb::load_ll<float, 4, 1>(args, pkb::region(args, 0, 0), 0, 7);
+  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
+}
+USE(epoch_begin) { SINK(uint64_t, pkb::epoch_begin<1>(args)); }
+USE(epoch_end) { pkb::epoch_end<1>(args, 7); }
+USE(block_barrier) { pkb::block_barrier<1>(args); }
+USE(signal) { pkb::signal<1>(args, 1, 0, 7); }
+USE(wait) { pkb::wait<1>(args, 1, 0, 7); }
