@@ -85,7 +85,7 @@ LogicalResult ExchangeBuilder::build(StringRef name, TypeRange operands) {
   std::string summary;
   llvm::raw_string_ostream(summary) << source << op->getName().stripDialect() << " of " << elements << " x " << element;
   kernel = xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), op.getGroup(), schedule,
-                                  builder.getStringAttr(summary),
+                                  op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
                                   xfer::CollectiveAttr::get(builder.getContext(), collectiveOf(op.getOperation())));
   Block &entry = kernel.getBody().emplaceBlock();
   for (Type type : operands)

@@ -37,6 +37,7 @@ public:
 private:
   void chooseLayout();
   void placeBuffers();
+  int64_t sentBytes();
   LogicalResult expandPipeline(OpBuilder &builder, xfer::PipelineOp pipeline);
   LogicalResult expandBlock(OpBuilder &builder, Block &block, const ChunkFrame &chunk);
   void forTargets(OpBuilder &builder, Location loc, Value peer, function_ref<void(OpBuilder &, Value)> emit);
@@ -80,6 +81,19 @@ void KernelExpansion::placeBuffers() {
   }
 }
 
+/// Bytes that one rank stores to its peers in one launch, as they cross the link.
+int64_t KernelExpansion::sentBytes() {
+  int64_t sum = 0;
+  kernel.walk([&](xfer::PutOp put) {
+    auto pipeline = put->getParentOfType<xfer::PipelineOp>();
+    bool toAll = !put.getPeer() || put->getParentOfType<xfer::ForPeersOp>();
+    int64_t wire = put.getMechanism() == xfer::Mechanism::LL ? 2 : 1; // a line is half epochs
+    sum += pipeline.getElements() * xfer::elementBytes(put.getTile().getType().getElementType()) * wire *
+           (toAll ? frame.size - 1 : 1);
+  });
+  return sum;
+}
+
 LogicalResult KernelExpansion::run(OpBuilder &builder) {
   chooseLayout();
   placeBuffers();
@@ -95,7 +109,8 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
       builder, loc, kernel.getSymNameAttr(), kernel.getGroupAttr(), builder.getI64IntegerAttr(frame.size),
       builder.getI64IntegerAttr(kernel.getEntry().getNumArguments()), builder.getI64IntegerAttr(schedule.getBlocks()),
       builder.getI64IntegerAttr(schedule.getThreads()), builder.getI64IntegerAttr(schedule.getPerSm()), builder.getI64IntegerAttr(region),
-      xfer::MechanismAttr::get(builder.getContext(), schedule.getMechanism()), builder.getStringAttr(summary));
+      xfer::MechanismAttr::get(builder.getContext(), schedule.getMechanism()), builder.getStringAttr(summary), kernel.getPredictedUsAttr(),
+      builder.getI64IntegerAttr(sentBytes()));
   OpBuilder body = OpBuilder::atBlockEnd(&target.getBody().emplaceBlock());
   frame.epoch = createIndex<cuda::EpochBeginOp>(body, loc, frame.takeSite());
   frame.parity = arith::AndIOp::create(body, loc, frame.epoch, indexConstant(body, loc, 1));

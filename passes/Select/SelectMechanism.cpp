@@ -69,6 +69,7 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
     return op.emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
                             << " for messages of " << exchange.messageBytes << " bytes: " << table;
   op->setAttr(xfer::kScheduleAttrName, best->schedule);
+  op->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(best->predictedUs));
   std::string text = llvm::formatv(
       "{0} of {1} bytes per peer among {2} ranks: {3} by {4}, predicted {5}", op->getName().stripDialect(), exchange.messageBytes,
       exchange.ranks, wanted ? "asked for" : "fastest", xfer::stringifyMechanism(best->mechanism), table);

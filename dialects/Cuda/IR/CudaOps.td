@@ -19,13 +19,15 @@ def Cuda_KernelOp : Cuda_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
   let summary = "a kernel: `PKB_KERNEL(name, threads, min_blocks, ranks, pointers)`";
   let description = [{
     `blocks` is the grid it is launched with and the largest for which it has been proved; every rank launches the same. `summary`
-    becomes the comment above the kernel. `region_bytes` is what it needs of its channel's symmetric region.
+    becomes the comment above the kernel, `predicted_us` (microseconds of one launch) and `sent_bytes` (what one rank stores to its peers) fields of the
+    manifest's steps. `region_bytes` is what it needs of its channel's symmetric region.
 
     **Constraints:**
     * `kernel_c1`: ranks, pointers, threads and blocks are positive or, for pointers, not negative; threads is at most 1024.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, I64Attr:$ranks, I64Attr:$pointers, I64Attr:$blocks,
-                       I64Attr:$threads, I64Attr:$min_blocks, I64Attr:$region_bytes, Xfer_MechanismAttr:$mechanism, StrAttr:$summary);
+                       I64Attr:$threads, I64Attr:$min_blocks, I64Attr:$region_bytes, Xfer_MechanismAttr:$mechanism, StrAttr:$summary,
+                       OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<I64Attr>:$sent_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
   let hasVerifier = 1;

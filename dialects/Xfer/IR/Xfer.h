@@ -37,6 +37,9 @@ namespace pkb::xfer {
 /// Name of the discardable attribute by which a collective of level L1 carries its schedule (a ScheduleAttr).
 inline constexpr llvm::StringLiteral kScheduleAttrName = "xfer.schedule";
 
+/// Name of the discardable attribute with the predicted time of that schedule in microseconds (an FloatAttr of f64).
+inline constexpr llvm::StringLiteral kPredictedAttrName = "xfer.predicted_us";
+
 /// Bytes of one element in memory; i1 is one byte. 0 for types that have no fixed size.
 int64_t elementBytes(mlir::Type type);
 

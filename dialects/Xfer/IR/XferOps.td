@@ -38,13 +38,14 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
   let description = [{
     The block arguments are the tensors in ordinary memory, contiguous. The schedule gives grid, block and chunking, the same on
     every rank. `implements` names the collective whose contributions `pkb-verify-xfer` holds the kernel to; `none` promises nothing.
+    `predicted_us` is the cost model's time of one launch, in microseconds.
 
     **Constraints:**
     * `kernel_c1`: every argument is a contiguous memref of static shape;
     * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, Xfer_ScheduleAttr:$schedule,
-                       OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
+                       OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
                        DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? attr-dict-with-keyword $body";

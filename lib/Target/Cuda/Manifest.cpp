@@ -204,13 +204,18 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
       json::Array pointers;
       for (Value operand : launch.getOperands())
         pointers.push_back(json::Object{{"slot", slotOf.lookup(operand)}, {"offset", 0}});
-      steps.push_back(json::Object{{"kind", "launch"},
-                                   {"kernel", kernel.getSymName()},
-                                   {"group", addGroup(kernel.getGroup())},
-                                   {"grid", static_cast<int64_t>(kernel.getBlocks())},
-                                   {"block", static_cast<int64_t>(kernel.getThreads())},
-                                   {"pointers", std::move(pointers)},
-                                   {"source", sourceOf(launch.getLoc())}});
+      json::Object step{{"kind", "launch"},
+                        {"kernel", kernel.getSymName()},
+                        {"group", addGroup(kernel.getGroup())},
+                        {"grid", static_cast<int64_t>(kernel.getBlocks())},
+                        {"block", static_cast<int64_t>(kernel.getThreads())},
+                        {"pointers", std::move(pointers)},
+                        {"source", sourceOf(launch.getLoc())}};
+      if (std::optional<llvm::APFloat> predicted = kernel.getPredictedUs())
+        step["predicted_us"] = predicted->convertToDouble();
+      if (std::optional<uint64_t> sent = kernel.getSentBytes())
+        step["sent_bytes"] = static_cast<int64_t>(*sent);
+      steps.push_back(std::move(step));
     } else if (auto call = dyn_cast<aten::CallOp>(op)) {
       steps.push_back(callStep(call));
     } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
