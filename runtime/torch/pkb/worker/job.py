@@ -140,15 +140,28 @@ class Job:
         results = timing.measure(made, clock, self.exchange, r.device_barrier, step=self.step)
         results.update(failed)
         launched = self._launches(sets, skip)
+        host, host_error = attempt(self.exchange, lambda: self._host_times(sets[0], clock))
         link = max(self.exchange.allgather(counts.link_bytes(self.original.record, self.original.groups)))
         for way in sorted(ways):
             rows = {name: result for (name, w), result in results.items() if w == way}
             checked = sum(v.checked_calls for v in made if v.way == way and hasattr(v, "checked_calls"))
             r.channel.send(
                 "time", way=way, variants=rows, launches=launched, link_bytes=link, link_rate=r.link_rate,
-                rotating_groups=groups, calls_checked=checked,
+                rotating_groups=groups, calls_checked=checked, host=host if host_error is None else {"error": host_error},
                 unchecked="the program changes its arguments" if mutates else "", skipped=sorted(skip),
             )  # fmt: skip
+
+    def _host_times(self, args, clock):
+        """Host time of one call from Python, nothing else in the loop: the largest rank's median over batches, in microseconds."""
+        flat = self.ours.tensors(clones.clone(args))
+        outputs = self.ours.call_poisoned(flat)
+        own = [o for o, alias in zip(outputs, self.ours.aliases) if alias is None]
+        call, call_out, handle = torch.ops.pkb.call.default, torch.ops.pkb.call_out.default, self.ours.handle
+        found = {
+            "call_us": timing.host_time(lambda: call(handle, flat), clock),
+            "call_out_us": timing.host_time(lambda: call_out(handle, flat, own), clock),
+        }
+        return {name: max(self.exchange.allgather(us)) for name, us in found.items()}
 
     def _mutates(self):
         """True if the original's record writes into an argument."""

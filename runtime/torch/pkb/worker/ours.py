@@ -20,7 +20,7 @@ class Ours:
         self.handle = self.loaded.handle
         self.manifest = manifest
         self._call = torch.ops.pkb.call.default
-        self._aliases = trees.aliases(manifest)
+        self.aliases = trees.aliases(manifest)
         outputs = manifest.get("output_tree")
         self.output_leaves = list(range(len(manifest["outputs"]))) if outputs is None else tree.tensor_ids(outputs)
 
@@ -39,14 +39,14 @@ class Ours:
         """Results in program order, written into poisoned memory; those that share memory with an argument are that memory."""
         device = tensors[0].device if tensors else torch.device("cuda", torch.cuda.current_device())
         outputs = []
-        for spec, alias in zip(self.manifest["outputs"], self._aliases):
+        for spec, alias in zip(self.manifest["outputs"], self.aliases):
             if alias is not None:
                 outputs.append(torch.empty(0, device=device))
                 continue
             dtype = getattr(torch, spec["dtype"])
             outputs.append(poison(torch.empty_strided(spec["sizes"], spec["strides"], dtype=dtype, device=device)))
         torch.ops.pkb.call_out(self.handle, tensors, outputs)
-        for i, alias in enumerate(self._aliases):
+        for i, alias in enumerate(self.aliases):
             if alias is not None:
                 base, offset = alias
                 source = tensors[base] if base < len(tensors) else outputs[base - len(tensors)]

@@ -7,6 +7,7 @@ stream; tests hand in one of their own.
 """
 
 import statistics
+import time
 
 import torch
 
@@ -25,9 +26,14 @@ class CudaClock:
         self.device = device
 
     def mark(self):
+        """A point in time, now."""
         event = torch.cuda.Event(enable_timing=True)
         event.record()
         return event
+
+    def markers(self, count):
+        """`count` points in time to come; calling `.record()` on one sets it. Made beforehand, so that a timed run only records."""
+        return [torch.cuda.Event(enable_timing=True) for _ in range(count)]
 
     def between(self, a, b):
         return a.elapsed_time(b) * 1e-3
@@ -48,20 +54,36 @@ def timed_run(variant, count, clock, barrier, lead_in=LEAD_IN):
     `lead_in` untimed items go first so that the pipeline is full; an event follows every item and nothing waits for the device
     between them. The results of the timed items are handed to `variant.keep` if it has one.
     """
+    call, marks = variant.call, clock.markers(count + 1)
+    records = [m.record for m in marks[1:]]
+    results = []
     barrier()
     for i in range(lead_in):
-        variant.call(i)
-    keep = getattr(variant, "keep", None)
-    marks = [clock.mark()]
-    for i in range(count):
-        result = variant.call(lead_in + i)
-        marks.append(clock.mark())
-        if keep is not None:
-            keep(lead_in + i, result)
+        call(i)
+    marks[0].record()
+    for i, record in enumerate(records, lead_in):
+        results.append(call(i))
+        record()
     clock.synchronize()
+    keep = getattr(variant, "keep", None)
+    if keep is not None:
+        for i, result in enumerate(results, lead_in):
+            keep(i, result)
     per = variant.calls_per_item
     items = [clock.between(a, b) / per for a, b in zip(marks, marks[1:])]
     return {"mean": clock.between(marks[0], marks[-1]) / count / per, "min": min(items), "max": max(items), "count": count}
+
+
+def host_time(enqueue, clock, batches=21, calls=32):
+    """Median over batches of the host's time for one `enqueue()`, in microseconds; the device is drained between batches."""
+    times = []
+    for _ in range(batches):
+        start = time.perf_counter()
+        for _ in range(calls):
+            enqueue()
+        times.append((time.perf_counter() - start) / calls * 1e6)
+        clock.synchronize()
+    return statistics.median(times)
 
 
 def warm_up(variant, clock, exchange, seconds=0.3, most=500):
