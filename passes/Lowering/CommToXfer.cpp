@@ -42,6 +42,9 @@ private:
   void bind(Value value, Value memory, Storage storage);
   Value windowOf(Location loc, RankedTensorType window, Storage storage);
   void rescueReaders(Operation *writer, Storage storage);
+  bool mustKeep(const Storage &storage);
+  Storage argumentOf(int64_t index);
+  Storage copyOf(Location loc, Value value);
 
   LogicalResult convert(Operation *op);
   LogicalResult convertCall(aten::CallOp call);
@@ -110,19 +113,39 @@ void Bufferizer::rescueReaders(Operation *writer, Storage storage) {
     });
     if (!readLater)
       continue;
-    Storage copy = allocate(writer->getLoc(), value);
-    memref::CopyOp::create(builder, writer->getLoc(), memory[value], copy.root);
+    Storage copy = copyOf(writer->getLoc(), value);
     llvm::erase(valuesOf[storage.root], value);
     bind(value, copy.root, copy);
   }
 }
 
+/// True for an argument that the program leaves as it is. A value may be written in place that was a copy of it in the user's program.
+bool Bufferizer::mustKeep(const Storage &storage) {
+  auto argument = dyn_cast<BlockArgument>(storage.root);
+  if (!argument)
+    return false;
+  for (unsigned result = 0; result < function.getNumResults(); ++result)
+    if (auto mutation = function.getResultAttrOfType<IntegerAttr>(result, aten::kMutationOfAttrName);
+        mutation && mutation.getInt() == argument.getArgNumber())
+      return false;
+  return true;
+}
+
 LogicalResult Bufferizer::convertCall(aten::CallOp call) {
   SmallVector<Value> inputs, outs;
-  for (int64_t index : call.getMutates())
-    rescueReaders(call, storages[call.getInputs()[index]]);
+  // The call works on the memory of the storages; it is the later readers of the old versions that move to a copy.
   for (Value input : call.getInputs())
     inputs.push_back(memory[input]);
+  SmallVector<Storage> mutated;
+  for (int64_t index : call.getMutates()) {
+    mutated.push_back(storages[call.getInputs()[index]]);
+    if (mustKeep(mutated.back())) {
+      mutated.back() = copyOf(call.getLoc(), call.getInputs()[index]);
+      inputs[index] = mutated.back().root;
+    }
+  }
+  for (const Storage &storage : mutated)
+    rescueReaders(call, storage);
   for (Value result : call.getFreshResults()) {
     Storage fresh = allocate(call.getLoc(), result);
     outs.push_back(fresh.root);
@@ -131,10 +154,8 @@ LogicalResult Bufferizer::convertCall(aten::CallOp call) {
   aten::CallOp::create(builder, call.getLoc(), TypeRange{}, call.getCalleeAttr(), call.getOverloadAttr(), inputs, outs,
                        call.getArgsAttr(), call.getKwargsAttr(), call.getReturnsAttr(), call.getMutatesAttr(),
                        call.getRngAttr());
-  for (int64_t index : call.getMutates()) {
-    Value operand = call.getInputs()[index];
-    bind(call.getNewVersion(index), memory[operand], storages[operand]);
-  }
+  for (auto [index, storage] : llvm::zip(call.getMutates(), mutated))
+    bind(call.getNewVersion(index), inputs[index], storage);
   return success();
 }
 
@@ -153,17 +174,33 @@ LogicalResult Bufferizer::convertView(aten::AsStridedOp view) {
 
 LogicalResult Bufferizer::convertViewWrite(aten::ViewWriteOp write) {
   Storage storage = storages[write.getBase()];
+  Value base = memory[write.getBase()]; // that of the new version, too; later readers of the old one move to a copy
+  if (mustKeep(storage)) {
+    storage = copyOf(write.getLoc(), write.getBase());
+    base = storage.root;
+  }
   Value window = windowOf(write.getLoc(), write.getWindowType(), storage);
   if (!window)
     return write.emitOpError() << "must have a window that a memref can have";
   Value piece = memory[write.getPiece()];
   if (storages[write.getPiece()].root != storage.root || piece.getType() != window.getType()) {
     rescueReaders(write, storage);
-    storage = storages[write.getBase()].root == storage.root ? storage : storages[write.getBase()];
     memref::CopyOp::create(builder, write.getLoc(), piece, window);
   }
-  bind(write.getResult(), memory[write.getBase()], storage);
+  bind(write.getResult(), base, storage);
   return success();
+}
+
+/// True if the memory of `value` is written in place, through itself or through a view.
+static bool isWritten(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (auto call = dyn_cast<aten::CallOp>(user))
+      return llvm::any_of(call.getMutates(), [&](int64_t index) { return call.getInputs()[index] == value; });
+    if (auto write = dyn_cast<aten::ViewWriteOp>(user))
+      return write.getBase() == value;
+    auto view = dyn_cast<aten::AsStridedOp>(user);
+    return view && isWritten(view.getResult());
+  });
 }
 
 LogicalResult Bufferizer::convertLiteral(aten::LiteralOp literal) {
@@ -174,6 +211,11 @@ LogicalResult Bufferizer::convertLiteral(aten::LiteralOp literal) {
   memref::GlobalOp::create(atModule, literal.getLoc(), builder.getStringAttr(name), builder.getStringAttr("private"),
                            TypeAttr::get(buffer), literal.getValueAttr(), builder.getUnitAttr(), IntegerAttr());
   Value root = memref::GetGlobalOp::create(builder, literal.getLoc(), buffer, name);
+  if (isWritten(literal.getResult())) { // every call starts from the constant
+    Value copy = memref::AllocOp::create(builder, literal.getLoc(), buffer);
+    memref::CopyOp::create(builder, literal.getLoc(), root, copy);
+    root = copy;
+  }
   bind(literal.getResult(), root, Storage{root, 0});
   return success();
 }
@@ -196,30 +238,61 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   return success();
 }
 
+/// The caller's memory of argument `index`, whatever has become of the values in it.
+Storage Bufferizer::argumentOf(int64_t index) {
+  auto target = cast<func::FuncOp>(builder.getInsertionBlock()->getParentOp());
+  return Storage{target.getArgument(index), offsetOf(function.getArgument(index))};
+}
+
+/// New memory with the contents of `value`.
+Storage Bufferizer::copyOf(Location loc, Value value) {
+  Storage copy = allocate(loc, value);
+  memref::CopyOp::create(builder, loc, memory[value], copy.root);
+  return copy;
+}
+
 LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
+  Location loc = op.getLoc();
+  auto mutationOf = [&](int64_t result) {
+    return function.getResultAttrOfType<IntegerAttr>(result, aten::kMutationOfAttrName);
+  };
+  // Arguments that get their last contents only here. What lies in them is saved first.
+  SmallVector<std::pair<Value, Storage>> late;
+  for (auto [index, value] : llvm::enumerate(op.getOperands()))
+    if (auto mutation = mutationOf(index); mutation && storages[value].root != argumentOf(mutation.getInt()).root)
+      late.emplace_back(value, argumentOf(mutation.getInt()));
+  SmallVector<std::pair<Value, Value>> copies;
+  for (auto &[value, target] : late) {
+    bool overwritten = llvm::any_of(late, [&, value = value](auto &other) { return other.second.root == storages[value].root; });
+    copies.emplace_back(overwritten ? copyOf(loc, value).root : memory[value], target.root);
+  }
+
   SmallVector<Value> returned;
   SmallVector<DictionaryAttr> attributes;
+  DenseMap<int64_t, Storage> own; // by result
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-    Location loc = op.getLoc();
-    auto mutation = function.getResultAttrOfType<IntegerAttr>(index, aten::kMutationOfAttrName);
-    if (mutation) {
-      // What an argument's storage holds at the end.
-      Storage target = storages[function.getArgument(mutation.getInt())];
-      if (storages[value].root != target.root)
-        memref::CopyOp::create(builder, loc, memory[value], memory[function.getArgument(mutation.getInt())]);
+    own[index] = storages[value];
+    if (mutationOf(index))
       continue;
-    }
     Value result = memory[value];
     if (auto alias = function.getResultAttrOfType<aten::AliasAttr>(index, aten::kAliasOfAttrName)) {
-      Value owner = alias.getKind() == aten::AliasKind::Argument ? Value(function.getArgument(alias.getIndex()))
-                                                                 : op.getOperand(alias.getIndex());
-      result = windowOf(loc, cast<RankedTensorType>(value.getType()), storages[owner]);
-      if (!result)
-        return op.emitOpError() << "result " << index << " must have strides that a memref can have";
+      bool ofArgument = alias.getKind() == aten::AliasKind::Argument;
+      own[index] = ofArgument ? argumentOf(alias.getIndex()) : own.lookup(alias.getIndex());
+      if (own[index].root && own[index].root != storages[value].root)
+        result = windowOf(loc, cast<RankedTensorType>(value.getType()), own[index]);
+      if (!own[index].root || !result)
+        return op.emitOpError() << "result " << index << " must be a view of an argument or an earlier result, with strides that a memref "
+                                << "can have";
+    } else if (isa<BlockArgument>(own[index].root)) {
+      // A value of its own, which the caller must not find in an argument.
+      own[index] = copyOf(loc, value);
+      result = own[index].root;
     }
     returned.push_back(result);
     attributes.push_back(function.getResultAttrDict(index));
   }
+  for (auto &[from, to] : copies)
+    memref::CopyOp::create(builder, loc, from, to);
   func::ReturnOp::create(builder, op.getLoc(), returned);
   auto target = cast<func::FuncOp>(builder.getInsertionBlock()->getParentOp());
   target.setType(builder.getFunctionType(target.getArgumentTypes(), TypeRange(ValueRange(returned))));
@@ -241,6 +314,9 @@ LogicalResult Bufferizer::convert(Operation *op) {
 LogicalResult Bufferizer::run() {
   if (!llvm::hasSingleElement(function.getBody()))
     return function.emitOpError() << "must be straight-line code";
+  for (Type type : function.getArgumentTypes())
+    if (!isa<RankedTensorType>(type))
+      return function.emitOpError() << "must take tensors at level L1, got: " << type;
   OpBuilder atModule(function);
   SmallVector<Type> types;
   for (BlockArgument argument : function.getArguments())

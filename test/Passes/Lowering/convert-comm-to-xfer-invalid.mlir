@@ -1,0 +1,70 @@
+// RUN: pkb-opt %s -split-input-file -pkb-convert-comm-to-xfer -verify-diagnostics
+
+// A collective without a schedule.
+func.func @no_schedule(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'comm.all_reduce' op must have a schedule (attribute xfer.schedule); run pkb-select-mechanism first}}
+  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+// A reduction that has no kernel.
+func.func @maximum(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'comm.all_reduce' op has no kernel for reduction max, only for sum}}
+  %0 = comm.all_reduce max %x in <[[0, 1]]> accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+// Elements that no kernel adds.
+func.func @complex(%x: tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>> {
+  // expected-error @+1 {{'comm.all_reduce' op has no kernel that sums 'complex<f32>'}}
+  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate complex<f32> deterministic {xfer.schedule = #ldst} : tensor<8xcomplex<f32>>
+  return %0 : tensor<8xcomplex<f32>>
+}
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+// A collective that has no kernel yet.
+func.func @broadcast(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'comm.barrier' op has no kernel}}
+  comm.barrier in <[[0, 1]]> {xfer.schedule = #ldst}
+  return %x : tensor<8xf32>
+}
+
+// -----
+
+// An operation of another level.
+func.func @other_level(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'arith.negf' op must not be left at level L1}}
+  %0 = arith.negf %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// A function without a body.
+// expected-error @+1 {{'func.func' op must be straight-line code}}
+func.func private @elsewhere(tensor<8xf32>) -> tensor<8xf32>
+
+// -----
+
+// Memory seen as another type.
+func.func @other_elements(%x: tensor<8xf32>) -> tensor<16xi16> {
+  // expected-error @+1 {{'aten.as_strided' op must not change the element type to be lowered, got: 'f32' as 'i16'}}
+  %0 = aten.as_strided %x : tensor<8xf32> -> tensor<16xi16>
+  return %0 : tensor<16xi16>
+}
+
+// -----
+
+// A program that has been converted already.
+// expected-error @+1 {{'func.func' op must take tensors at level L1, got: 'memref<8xf32>'}}
+func.func @converted(%x: memref<8xf32>) {
+  return
+}
