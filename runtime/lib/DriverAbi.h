@@ -114,6 +114,9 @@ struct MemAccessDesc {
   X(graphDestroy, "cuGraphDestroy")                                                                                                      \
   X(graphExecDestroy, "cuGraphExecDestroy")
 
+/// Those that older drivers lack.
+#define PKB_CU_OPTIONAL_ENTRIES(X) X(funcLoad, "cuFuncLoad") // CUDA 12.4
+
 using Result = pkb_cu_result;
 
 struct Entries {
@@ -176,6 +179,7 @@ struct Entries {
   Result (*graphLaunch)(pkb_cu_graph_exec, pkb_cu_stream);
   Result (*graphDestroy)(pkb_cu_graph);
   Result (*graphExecDestroy)(pkb_cu_graph_exec);
+  Result (*funcLoad)(pkb_cu_function);
 };
 
 } // namespace pkb_rt::abi

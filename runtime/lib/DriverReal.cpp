@@ -132,7 +132,12 @@ pkb_cu_result launchHostFunc(pkb_cu_stream stream, void (*function)(void *), voi
 
 pkb_cu_result moduleLoad(pkb_cu_module *module, const void *image, size_t) { return cu.moduleLoadData(module, image); }
 pkb_cu_result moduleUnload(pkb_cu_module module) { return cu.moduleUnload(module); }
-pkb_cu_result moduleFunction(pkb_cu_function *f, pkb_cu_module module, const char *name) { return cu.moduleGetFunction(f, module, name); }
+
+/// Loads the code at once: a load at the first launch may wait for the device, where a kernel of ours waits for a peer.
+pkb_cu_result moduleFunction(pkb_cu_function *function, pkb_cu_module module, const char *name) {
+  pkb_cu_result result = cu.moduleGetFunction(function, module, name);
+  return result == 0 && cu.funcLoad ? cu.funcLoad(*function) : result;
+}
 
 pkb_cu_result occupancy(int *blocks, pkb_cu_function function, int threads, size_t sharedBytes) {
   return cu.occupancyMaxActiveBlocks(blocks, function, threads, sharedBytes);
@@ -236,6 +241,9 @@ struct Loaded {
     return;                                                                                                                              \
   }
     PKB_CU_ENTRIES(PKB_CU_LOOKUP)
+#undef PKB_CU_LOOKUP
+#define PKB_CU_LOOKUP(member, symbol) cu.member = reinterpret_cast<decltype(cu.member)>(dlsym(library, symbol));
+    PKB_CU_OPTIONAL_ENTRIES(PKB_CU_LOOKUP)
 #undef PKB_CU_LOOKUP
     table = makeTable();
   }

@@ -261,6 +261,9 @@ void pkb_program::planLaunch(const Step &step, int32_t number) {
   launch.ranks = uint32_t(kernel.ranks);
   launch.params = paramBytes;
   launch.paramBytes = uint32_t(sizeof(ArgsHeader) + 8 * size_t(kernel.ranks) + 8 * size_t(std::max(kernel.pointers, 1)));
+  if (launch.paramBytes > 32764) { // what a launch can pass
+    fail(PKB_ERROR_PROGRAM, "kernel '", kernel.name, "' takes ", kernel.pointers, " pointers, more than one launch can pass");
+  }
   launch.firstPatch = uint32_t(patches.size());
   launch.step = number;
   size_t at = paramBytes + sizeof(ArgsHeader) + 8 * size_t(kernel.ranks);

@@ -147,6 +147,7 @@ PKB_SAME_CALL(graphInstantiate, cuGraphInstantiateWithFlags);
 PKB_SAME_CALL(graphLaunch, cuGraphLaunch);
 PKB_SAME_CALL(graphDestroy, cuGraphDestroy);
 PKB_SAME_CALL(graphExecDestroy, cuGraphExecDestroy);
+PKB_SAME_CALL(funcLoad, cuFuncLoad);
 
 #define PKB_TEXT_OF(x) #x
 #define PKB_TEXT(x) PKB_TEXT_OF(x)

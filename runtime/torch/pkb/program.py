@@ -29,7 +29,7 @@ class Program:
     """Called like the function it was made from.
 
     handle: its number for torch.ops.pkb.call. manifest: the parsed JSON. launches: what one call enqueues on this rank.
-    calls, fallbacks: counts; reason: why the last fallback happened.
+    fallbacks: how often; reason: why the last time.
     """
 
     def __init__(self, operators, context, pointer, fallback):
@@ -41,16 +41,27 @@ class Program:
         self.launches = runtime.pkb_program_launch_count(pointer)
         self.handle = operators.pkb_torch_register(pointer, -1 if context.emulated else context.device)
         context.programs.append(self)
-        self.calls, self.fallbacks, self.reason = 0, 0, None
+        self.fallbacks, self.reason = 0, None
         arguments, outputs = self.manifest["arguments"], self.manifest["outputs"]
         self._flatten = trees.flattener(self.manifest.get("input_tree"), len(arguments))
         self._build = trees.builder(self.manifest.get("output_tree"), len(outputs))
         self._shared = {i: s for i, s in enumerate(trees.aliases(self.manifest)) if s is not None}
         # torch.compile must know about writes into arguments, and must not see outputs that share memory.
         self._mutates = bool(self._shared) or trees.writes_arguments(self.manifest)
+        # The common case costs as little Python as possible: tensors in, tensors of their own out.
+        self._count = len(arguments)
+        self._quick = trees.plain(self.manifest.get("input_tree"), len(arguments)) and not self._shared
+        self._single = trees.single(self.manifest.get("output_tree"), len(outputs))
         self._op = (torch.ops.pkb.call_mutating if self._mutates else torch.ops.pkb.call).default
 
     def __call__(self, *args, **kwargs):
+        if self._quick and len(args) == self._count and not kwargs:
+            try:
+                results = self._op(self.handle, args)
+            except RuntimeError:
+                pass  # what is wrong is found out below
+            else:
+                return results[0] if self._single else self._build(results)
         tensors, reason = self._flatten(args, kwargs)
         if tensors is not None:
             try:
@@ -58,9 +69,7 @@ class Program:
             except RuntimeError as error:
                 reason = _guard_text(error)
             else:
-                if self._shared:
-                    results = self._with_shared(tensors, results)
-                return self._build(results, args)
+                return self._build(self._with_shared(tensors, results) if self._shared else results)
         return self._outside(reason, args, kwargs)
 
     def _with_shared(self, tensors, own):

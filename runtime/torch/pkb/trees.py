@@ -10,9 +10,9 @@ def flattener(tree, count):
     """A function (args, kwargs) -> (tensors, None), or (None, reason) if the arguments have another structure."""
     import torch
 
-    if tree is None or _plain(tree, count):
+    if plain(tree, count):
 
-        def plain(args, kwargs):
+        def check(args, kwargs):
             if len(args) != count or kwargs:
                 return None, f"the program takes {count} arguments, got: {len(args)}" + (f" and {sorted(kwargs)}" if kwargs else "")
             for i, arg in enumerate(args):
@@ -20,7 +20,7 @@ def flattener(tree, count):
                     return None, f"argument {i} must be a tensor, got: {type(arg).__name__}"
             return list(args), None
 
-        return plain
+        return check
 
     def walk(args, kwargs):
         if kwargs:
@@ -37,8 +37,10 @@ def flattener(tree, count):
     return walk
 
 
-def _plain(tree, count):
-    """The arguments are exactly the program's tensors, in order."""
+def plain(tree, count):
+    """Whether the arguments are exactly the program's tensors, in order."""
+    if tree is None:
+        return True
     items = tree.get("items") if tree["kind"] == "tuple" else None
     return items is not None and [(n["kind"], n.get("id")) for n in items] == [("tensor", i) for i in range(count)]
 
@@ -101,13 +103,15 @@ def _describe(value):
 
 
 def builder(tree, count):
-    """A function (outputs, args) -> the function's result."""
-    if tree is None:
-        return (lambda outputs, args: outputs[0]) if count == 1 else (lambda outputs, args: tuple(outputs))
-    if tree["kind"] == "tensor":
-        index = tree["id"]
-        return lambda outputs, args: outputs[index]
-    return lambda outputs, args: _make(tree, outputs)
+    """A function from the list of outputs to the function's result."""
+    if single(tree, count):
+        return lambda outputs: outputs[0]
+    return tuple if tree is None else lambda outputs: _make(tree, outputs)
+
+
+def single(tree, count):
+    """Whether the result is output 0 itself."""
+    return count == 1 if tree is None else tree["kind"] == "tensor" and tree["id"] == 0
 
 
 def _make(node, outputs):
