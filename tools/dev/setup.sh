@@ -24,11 +24,14 @@ run_logged() {
   shift
   mkdir -p "$PKB_BUILD/logs"
   "$@" </dev/null >"$log" 2>&1 &
-  local job=$! waited=0
+  local job=$! waited=0 next=30
   while kill -0 "$job" 2>/dev/null; do
     sleep 1
     waited=$((SECONDS - from))
-    if [ $((waited % 30)) -eq 29 ]; then say "  $name: still running, $waited s"; sleep 1; fi
+    if [ "$waited" -ge "$next" ]; then
+      say "  $name: still running, $waited s"
+      next=$((waited + 30))
+    fi
   done
   if ! wait "$job"; then
     tail -n 25 "$log" >&2
