@@ -331,7 +331,7 @@ struct Table {
       return kOk; // an event that was never recorded is complete
     if (of->capture && !at->capture) { // a second stream joins the capture
       at->capture = of->capture;
-      at->capture->lanes[at] = at->capture->graph->lanes++;
+      at->capture->join(at);
     }
     OpRef op = make(OpKind::wait);
     op->deps.push_back(of->record);
@@ -501,7 +501,7 @@ struct Table {
       return kCaptureUnsupported;
     at->capture = std::make_shared<Capture>();
     at->capture->origin = at;
-    at->capture->lanes[at] = at->capture->graph->lanes++;
+    at->capture->join(at);
     return kOk;
   }
   static int captureEnd(pkb_cu_stream stream, pkb_cu_graph *out) {
@@ -513,9 +513,9 @@ struct Table {
     if (!at || !at->capture || at->capture->origin != at)
       return kInvalidHandle;
     auto capture = at->capture;
-    for (auto &[lane, index] : capture->lanes) {
-      lane->capture = nullptr;
-      lane->last = nullptr;
+    for (auto &[stream, lane] : capture->lanes) {
+      stream->capture = nullptr;
+      stream->last = lane.before;
     }
     if (capture->broken)
       return kCaptureInvalidated;

@@ -161,8 +161,13 @@ struct Graph {
 struct Capture {
   std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   Stream *origin = nullptr;
-  std::map<Stream *, int> lanes;
+  struct Lane {
+    int index;
+    OpRef before; // the stream's last operation before the capture
+  };
+  std::map<Stream *, Lane> lanes;
   bool broken = false;
+  void join(Stream *stream);
 };
 
 // What a stream's worker thread is told.

@@ -62,6 +62,7 @@ int MemoryTable::release(uintptr_t address, ObjectKind kind) {
   if (it == ranges.end() || it->second.mapped || (it->second.object->kind == ObjectKind::host) != (kind == ObjectKind::host))
     return kInvalidValue;
   munmap(reinterpret_cast<void *>(address), extent(it->second.end - address));
+  freed.push_back(it->second.object->id);
   ranges.erase(it);
   ++version;
   return kOk;
@@ -208,6 +209,14 @@ Place MemoryTable::place(const void *address) {
   place.key = (uintptr_t(place.object->id) << 48) | uintptr_t(place.offset);
   place.accessFrom = range.accessFrom;
   return place;
+}
+
+std::vector<uint32_t> MemoryTable::takeFreed() {
+  std::lock_guard<std::mutex> guard(mutex);
+  std::vector<uint32_t> all;
+  if (freed.size() >= 64) // a clean-up goes through all that is known
+    std::swap(all, freed);
+  return all;
 }
 
 size_t MemoryTable::tensorBytes() {

@@ -62,6 +62,8 @@ public:
   bool find(uintptr_t address, Range *range);
   Place place(const void *address); // scheduler thread only: it remembers the last ranges
   size_t tensorBytes();
+  // Ids of objects whose last range has gone since the last call.
+  std::vector<uint32_t> takeFreed();
   // "region of device 2, byte 4096" or "host memory at 0x...".
   std::string describe(const Place &place) const;
 
@@ -77,6 +79,7 @@ private:
   std::map<uint64_t, std::weak_ptr<Object>> byInode;
   uint64_t nextHandle = 1;
   uint32_t nextObject = 1;
+  std::vector<uint32_t> freed;
   // The last ranges that `place` found, by address; `version` moves with every change of `ranges`.
   std::atomic<uint64_t> version{1};
   struct Recent {

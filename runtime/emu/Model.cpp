@@ -286,7 +286,7 @@ LaunchRef Model::startLaunch(StreamModel &stream, int device, const std::string 
   launch->device = device;
   launch->kernel = kernel;
   launch->start = stream.known;
-  launches.push_back(launch);
+  launches.push_back(kernel);
   return launch;
 }
 

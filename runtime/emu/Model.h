@@ -145,6 +145,8 @@ public:
   void startFiber(Fiber &fiber, StreamModel &stream, uint64_t streamId, const LaunchRef &launch);
   void endFiber(Fiber &fiber, StreamModel &stream);
   bool drainDevice(int device);
+  // Forgets objects that are gone.
+  void forget(const std::vector<uint32_t> &objects);
   // A copy or memset by a stream: [from, from + bytes) read (if not null), [to, to + bytes) written.
   void bulk(StreamModel &stream, uint64_t streamId, int device, const char *from, char *to, size_t bytes);
 
@@ -201,7 +203,7 @@ private:
   std::unordered_map<uintptr_t, LaunchRef> relaxed;   // by line: who stored it strongly last
   std::vector<SlotName> names;
   std::vector<uint32_t> ticks; // last tick given, by slot
-  std::vector<LaunchRef> launches; // by id
+  std::vector<std::string> launches; // kernel names by launch id
 };
 
 } // namespace pkb_emu_impl

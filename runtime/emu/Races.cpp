@@ -5,6 +5,7 @@
 #include "Emulator.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 namespace pkb_emu_impl {
 
@@ -60,6 +61,16 @@ void Model::observe(Fiber &fiber, uintptr_t line) {
   fiber.model.known.loads.join(it->second->start.loads);
 }
 
+void Model::forget(const std::vector<uint32_t> &objects) {
+  const std::unordered_set<uint32_t> gone(objects.begin(), objects.end());
+  auto isGone = [&](uintptr_t page) { return gone.count(uint32_t(page >> 36)) != 0; };
+  for (auto it = pages.begin(); it != pages.end();)
+    it = isGone(it->first) ? pages.erase(it) : std::next(it);
+  for (auto it = bulkPages.begin(); it != bulkPages.end();)
+    it = isGone(it->first) ? bulkPages.erase(it) : std::next(it);
+  lastPageKey = ~uintptr_t(0);
+}
+
 ShadowLine &Model::shadow(uintptr_t line) {
   const uintptr_t key = line >> 12;
   if (key != lastPageKey) {
@@ -90,7 +101,7 @@ std::string Model::describe(const Access &access) const {
   std::string text = "device " + std::to_string(name.device);
   if (name.block < 0)
     return text + ", copy or memset on stream " + std::to_string(name.stream);
-  text += ", kernel " + launches[access.launch]->kernel + " (launch " + std::to_string(access.launch) + "), block " +
+  text += ", kernel " + launches[access.launch] + " (launch " + std::to_string(access.launch) + "), block " +
           std::to_string(name.block) + ", thread " + std::to_string(name.thread) + ", " + kOps[access.op].function;
   if (access.site >= 0)
     text += ", site " + std::to_string(access.site);

@@ -130,8 +130,12 @@ void Emulator::startKernel(Op &op, Stream *stream) {
   kernel.param = op.param;
   kernel.stream = stream->model;
   kernel.streamId = stream->id;
-  if (proof)
+  if (proof) {
+    const std::vector<uint32_t> freed = memory.takeFreed();
+    if (!freed.empty())
+      model.forget(freed);
     kernel.launch = model.startLaunch(*stream->model, stream->device, op.function->name);
+  }
   devices[stream->device].running.push_back(&kernel);
   ++counts.launches;
 }

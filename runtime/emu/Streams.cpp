@@ -15,6 +15,12 @@ Stream *Emulator::findStream(pkb_cu_stream stream, int device) {
   return streams.count(found) ? found : nullptr;
 }
 
+// A stream's operations go into the capture from now on.
+void Capture::join(Stream *stream) {
+  lanes[stream] = Lane{graph->lanes++, stream->last};
+  stream->last = nullptr;
+}
+
 // Adds an operation at a stream's end, or to the graph that the stream is being captured into.
 int Emulator::enqueue(Stream *stream, OpRef op) {
   if (devices[stream->device].dead)
@@ -32,7 +38,7 @@ int Emulator::enqueue(Stream *stream, OpRef op) {
         return kCaptureInvalidated; // waits for work outside of the capture
       }
     }
-    capture.graph->nodes.push_back({capture.lanes[stream], op});
+    capture.graph->nodes.push_back({capture.lanes[stream].index, op});
     stream->last = op;
     return kOk;
   }

@@ -270,6 +270,23 @@ TEST_F(Driver, graphs_replay_forked_streams) {
   EXPECT_EQ(d->graph_launch(exec, a), 400);
 }
 
+// What was enqueued before a capture is still waited for after it.
+TEST_F(Driver, work_before_a_capture_is_not_forgotten) {
+  pkb_cu_stream a;
+  pkb_cu_graph graph;
+  std::atomic<int> gate{0};
+  ASSERT_EQ(d->stream_create(&a, 1), 0);
+  ASSERT_EQ(d->launch_host_func(a, [](void *user) {
+    while (!*static_cast<std::atomic<int> *>(user))
+      std::this_thread::yield();
+  }, &gate), 0);
+  ASSERT_EQ(d->capture_begin(a), 0);
+  ASSERT_EQ(d->capture_end(a, &graph), 0);
+  EXPECT_EQ(d->stream_query(a), 600);
+  gate = 1;
+  EXPECT_EQ(d->stream_synchronize(a), 0);
+}
+
 TEST_F(Driver, synchronising_a_capturing_stream_breaks_the_capture) {
   pkb_cu_stream a;
   pkb_cu_graph graph;

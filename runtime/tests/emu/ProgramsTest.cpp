@@ -156,6 +156,22 @@ TEST(Program, a_seed_repeats_exactly) {
   EXPECT_NE(run(5), run(6));
 }
 
+// Memory given back and taken again, many times over: nothing of what the old owner did counts against the new one.
+TEST(Program, freed_memory_is_forgotten) {
+  Ranks group(2, "all_reduce_ll_2", [&](pkb_emu_options &o) { o.mode = PKB_EMU_PROOF; });
+  for (int call = 0; call < 40; ++call) {
+    std::vector<char *> in, out;
+    for (int rank = 0; rank < 2; ++rank) {
+      in.push_back(group.memory(rank, 2006));
+      out.push_back(group.memory(rank, 2006));
+    }
+    group.launch("all_reduce_0", 2, [&](int rank) { return std::vector<char *>{in[rank], out[rank]}; });
+    ASSERT_EQ(group.synchronize(), 0) << group.text();
+    for (char *p : {in[0], in[1], out[0], out[1]})
+      ASSERT_EQ(group.driver->mem_free(reinterpret_cast<pkb_cu_ptr>(p)), 0);
+  }
+}
+
 TEST(Program, auto_mode_takes_proof_for_small_tensors_only) {
   for (int64_t bytes : {64, 4 << 20}) {
     Ranks group(1, "all_reduce_ldst_1", [&](pkb_emu_options &o) { o.mode = PKB_EMU_AUTO; });
