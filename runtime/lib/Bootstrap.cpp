@@ -324,7 +324,39 @@ std::string Bootstrap::receive(int peer, const std::string &what, Clock::time_po
   return payload;
 }
 
+std::optional<std::tuple<int, std::string, std::string>> Bootstrap::peek(const std::string &prefix) {
+  std::unique_lock<std::mutex> lock(busy, std::try_to_lock);
+  if (!lock) {
+    return std::nullopt;
+  }
+  for (int rank = 0; rank < size(); ++rank) {
+    char bytes[4096];
+    Frame frame;
+    ssize_t n = peers[rank].fd < 0 ? -1 : recv(peers[rank].fd, bytes, sizeof(bytes), MSG_PEEK | MSG_DONTWAIT);
+    if (n < ssize_t(sizeof(frame))) {
+      continue;
+    }
+    std::memcpy(&frame, bytes, sizeof(frame));
+    size_t have = size_t(n) - sizeof(frame);
+    if (frame.magic != kMagic || frame.nameBytes > have || std::string(bytes + sizeof(frame), frame.nameBytes).compare(0, prefix.size(), prefix) != 0) {
+      continue;
+    }
+    size_t payload = std::min<size_t>(frame.payloadBytes, have - frame.nameBytes);
+    return std::make_tuple(rank, std::string(bytes + sizeof(frame), frame.nameBytes), std::string(bytes + sizeof(frame) + frame.nameBytes, payload));
+  }
+  return std::nullopt;
+}
+
+void Bootstrap::hangUp() {
+  for (Peer &peer : peers) {
+    if (peer.fd >= 0) {
+      shutdown(peer.fd, SHUT_RDWR);
+    }
+  }
+}
+
 std::vector<std::string> Bootstrap::allgather(const std::string &what, const std::string &mine, const std::vector<int> &ranks) {
+  std::lock_guard<std::mutex> lock(busy);
   if (mine.size() > kMaxBlob) {
     fail(PKB_ERROR_INTERNAL, "a message of ", mine.size(), " bytes in ", what, " is longer than ", kMaxBlob);
   }
@@ -343,6 +375,7 @@ std::vector<std::string> Bootstrap::allgather(const std::string &what, const std
 }
 
 std::vector<int> Bootstrap::exchangeFds(const std::string &what, int fd, const std::vector<int> &ranks) {
+  std::lock_guard<std::mutex> lock(busy);
   auto deadline = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(timeout));
   std::vector<int> result;
   try {

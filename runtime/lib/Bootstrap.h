@@ -8,8 +8,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace pkb_rt {
@@ -36,6 +38,11 @@ public:
   /// is prefixed with its rank.
   void agree(const std::string &what, const std::optional<std::string> &error, const std::vector<int> &ranks, int status);
 
+  /// A message that a peer has sent while this rank is in no collective step, if it begins with `prefix`: (rank, name, payload).
+  /// It stays where it is. May be called by another thread than the rest.
+  std::optional<std::tuple<int, std::string, std::string>> peek(const std::string &prefix);
+  /// Ends all connections, so that the peers notice, but keeps the sockets: safe while the other thread uses them.
+  void hangUp();
   /// Waits up to `milliseconds` for a peer to go away (socket closed or process ended), or for wake(). Returns the rank, or -1.
   /// May be called by another thread than the rest.
   int waitForLostPeer(int milliseconds);
@@ -71,6 +78,7 @@ private:
   int listener = -1;
   int wakeFd = -1;
   std::string ownPath;
+  std::mutex busy; // held during a collective step
 };
 
 } // namespace pkb_rt

@@ -95,6 +95,13 @@ pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor
   return program->call(static_cast<pkb_cu_stream>(stream), inputs, n_inputs, outputs, n_outputs);
 }
 
+pkb_status pkb_program_refuse(pkb_program *program, const char *reason) {
+  if (!program) {
+    return nullArgument("program");
+  }
+  return program->refuseCall(reason && *reason ? reason : "the caller gave no reason");
+}
+
 pkb_status pkb_context_synchronize(pkb_context *context, void *stream) {
   if (!context) {
     return nullArgument("context");

@@ -209,6 +209,17 @@ void pkb_context::leave(const std::string &reason) {
   bootstrap->closeAll();
 }
 
+void pkb_context::agreeOnRefusal(const std::string &reason) {
+  try {
+    bootstrap->allgather(kRefusal + std::to_string(calls.load()), reason, bootstrap->everyone());
+  } catch (const Error &error) {
+    std::string text = cat("rank ", rank, " refused call ", calls.load() + 1, ", which not all ranks did: ", reason);
+    leave(text);
+    fail(PKB_ERROR_PEER_LOST, text, "; give all ranks arguments of the same kind");
+  }
+  countCall();
+}
+
 bool pkb_context::reported() const {
   return debug && reportWords && __atomic_load_n(const_cast<uint64_t *>(reportWords + 7), __ATOMIC_ACQUIRE) != 0;
 }
@@ -258,7 +269,11 @@ void pkb_context::drain() {
   };
   for (auto &group : groups) {
     for (auto &channel : group->channels) {
-      while (channel->issued && ok && readCells(*channel, ok).ended < channel->issued && wait()) {
+      for (Cells cells; channel->taken && ok;) {
+        cells = readCells(*channel, ok);
+        if (cells.ended >= std::max<uint64_t>(channel->issued, cells.started) || !wait()) {
+          break;
+        }
       }
     }
   }

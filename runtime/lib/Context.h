@@ -33,6 +33,9 @@ struct RankGroup {
   std::vector<std::unique_ptr<Channel>> channels;
 };
 
+/// Name of the step in which ranks agree that a call's arguments do not fit; the call's number follows.
+inline const std::string kRefusal = "refusal of call ";
+
 /// One debug report: eight words that a spin of the device writes when it gives up (pkb_rt/device.h).
 struct SpinReport {
   uint64_t rank, block, source, flag, expected, seen, site, set;
@@ -69,6 +72,12 @@ struct pkb_context {
   /// Waits until what this rank enqueued has run, without touching users' streams. Gives up at the timeout, or when the device
   /// or a peer is lost.
   void drain();
+  /// A call that this rank's arguments do not fit, with the reason. Returns when all ranks have refused it; throws
+  /// PKB_ERROR_PEER_LOST, and aborts the context, if some have accepted it.
+  void agreeOnRefusal(const std::string &reason);
+  /// Calls so far, accepted or refused by all; written by the user's thread alone.
+  std::atomic<uint64_t> calls{0};
+  void countCall() { calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
   /// Calls whose operators still run behind the host's back (emulated ranks).
   std::atomic<int64_t> deferredCalls{0};
 
@@ -97,7 +106,7 @@ private:
   void openDevice(const pkb_context_desc &desc);
   void checkPeers();
   void watch();
-  void watchProgress();
+  void watchRefusals();
   struct Cells {
     uint64_t ended = 0, started = 0; // calls on a channel
   };

@@ -89,6 +89,9 @@ struct pkb_program {
 
   pkb_status call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount);
 
+  /// PKB_ERROR_GUARD with `reason`, once all ranks have refused the call.
+  pkb_status refuseCall(const std::string &reason);
+
   pkb_context &context;
   pkb_rt::Manifest manifest;
 
@@ -109,6 +112,8 @@ private:
   void unload();
 
   // ProgramCall.cpp
+  pkb_status checkCall(const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount);
+  pkb_status refuse(pkb_status status);
   pkb_status checkTensor(const pkb_rt::TensorGuard &guard, const pkb_tensor &tensor, const char *what, int32_t index) const;
   pkb_status checkOverlap(const pkb_tensor *inputs, const pkb_tensor *outputs) const;
   pkb_rt::StreamBinding *bind(pkb_cu_stream stream, bool capturing);
@@ -137,6 +142,7 @@ private:
   std::vector<pkb_rt::AtenSource> atenSources;
   std::vector<std::pair<int32_t, pkb_rt::Address>> atenBound; // slots whose memory the call binds
   std::vector<pkb_aten_frame *> keptFrames;  // of captured calls: a graph may replay them
+  std::vector<std::shared_ptr<void>> keptClosures; // likewise, of emulated operators
   int32_t atenSteps = 0;
 
   std::vector<std::unique_ptr<pkb_rt::StreamBinding>> bindings;

@@ -47,7 +47,6 @@ struct Deferred {
   const pkb_aten_api *aten;
   pkb_aten_frame *frame;
   int32_t step;
-  bool keep; // a graph may replay it
   std::string where;
 };
 
@@ -57,9 +56,11 @@ void runDeferred(void *data) {
   if (deferred->aten->execute(deferred->frame, deferred->step, error, sizeof(error)) != PKB_ATEN_DONE) {
     deferred->context->deferredError(deferred->where + error);
   }
-  if (!deferred->keep) {
-    delete deferred;
-  }
+}
+
+void runDeferredOnce(void *data) {
+  runDeferred(data);
+  delete static_cast<Deferred *>(data);
 }
 
 void endDeferred(void *data) {
@@ -173,16 +174,14 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
   return last = bindings.back().get();
 }
 
-pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount) {
+/// Checks everything that can be checked before anything is enqueued, and takes the tensors' addresses.
+pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount) {
   if (__builtin_expect(inputCount != int32_t(inputGuards.size()) || outputCount != int32_t(outputGuards.size()), 0)) {
     return setLastError(PKB_ERROR_GUARD, cat("'", manifest.name, "' takes ", inputGuards.size(), " inputs and ", outputGuards.size(), " outputs, got: ",
                                              inputCount, " and ", outputCount));
   }
   if (__builtin_expect((inputCount && !inputs) || (outputCount && !outputs), 0)) {
     return setLastError(PKB_ERROR_ARGUMENT, "the list of inputs or outputs is null");
-  }
-  if (__builtin_expect(context.lost(), 0)) {
-    return setLastError(PKB_ERROR_PEER_LOST, context.lostText());
   }
   for (int32_t i = 0; i < inputCount; ++i) {
     if (pkb_status status = checkTensor(inputGuards[size_t(i)], inputs[i], "input", i)) {
@@ -210,8 +209,33 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
       std::memcpy(outputs[i].strides, guard.strides, size_t(guard.ndim) * sizeof(int64_t));
     }
   }
-  if (pkb_status status = checkOverlap(inputs, outputs)) {
+  return checkOverlap(inputs, outputs);
+}
+
+/// A call that one rank does not make would leave the others' kernels waiting, and their next calls would meet the wrong ones of
+/// this rank. So a refusal is a common one, or an error on all ranks.
+pkb_status pkb_program::refuse(pkb_status status) {
+  if (groups.empty() || context.size == 1) {
     return status;
+  }
+  std::string reason = pkb_last_error();
+  pkb_status agreed = guarded([&] { context.agreeOnRefusal(reason); });
+  return agreed == PKB_OK ? setLastError(status, reason) : agreed;
+}
+
+pkb_status pkb_program::refuseCall(const std::string &reason) {
+  if (context.lost()) {
+    return setLastError(PKB_ERROR_PEER_LOST, context.lostText());
+  }
+  return refuse(setLastError(PKB_ERROR_GUARD, reason));
+}
+
+pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount) {
+  if (__builtin_expect(context.lost(), 0)) {
+    return setLastError(PKB_ERROR_PEER_LOST, context.lostText());
+  }
+  if (pkb_status status = checkCall(inputs, inputCount, outputs, outputCount)) {
+    return refuse(status);
   }
 
   CurrentDevice current(context);
@@ -227,14 +251,23 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
     }
   }
   sources[workspaceSource] = reinterpret_cast<char *>(binding->workspace);
-  if (!atenPlan) {
-    return runSteps(*binding, capturing != 0);
+  if (!groups.empty()) {
+    context.countCall();
   }
-  pkb_status status = beginFrame(capturing != 0);
+  pkb_status status = atenPlan ? beginFrame(capturing != 0) : PKB_OK;
   if (status == PKB_OK) {
     status = runSteps(*binding, capturing != 0);
   }
-  return endFrame(*binding, capturing != 0, status);
+  if (atenPlan) {
+    status = endFrame(*binding, capturing != 0, status);
+  }
+  if (__builtin_expect(status != PKB_OK, 0) && !groups.empty()) {
+    // Half a call: the peers' kernels would wait for the rest, and take the next call for it.
+    std::string text = pkb_last_error();
+    context.leave(text);
+    setLastError(status, text);
+  }
+  return status;
 }
 
 pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
@@ -315,10 +348,19 @@ pkb_status pkb_program::runAten(const PlanStep &step, StreamBinding &binding) {
   if (result == PKB_ATEN_PENDING) {
     int capturing = 0;
     context.driver->stream_is_capturing(binding.stream, &capturing);
-    auto *deferred = new Deferred{&context, aten, frame, step.index, capturing != 0, where()};
-    pkb_cu_result launched = context.driver->launch_host_func(binding.stream, runDeferred, deferred);
+    auto deferred = std::make_shared<Deferred>(Deferred{&context, aten, frame, step.index, where()});
+    pkb_cu_result launched = 0;
+    if (capturing) { // a graph may replay it
+      keptClosures.push_back(deferred);
+      launched = context.driver->launch_host_func(binding.stream, runDeferred, deferred.get());
+    } else {
+      auto *once = new Deferred(*deferred);
+      launched = context.driver->launch_host_func(binding.stream, runDeferredOnce, once);
+      if (launched != 0) {
+        delete once;
+      }
+    }
     if (launched != 0) {
-      delete deferred;
       return setLastError(PKB_ERROR_DEVICE, cat(where(), "enqueueing it failed: ", driverText(context.driver, launched)));
     }
   }
@@ -337,7 +379,7 @@ pkb_status pkb_program::endFrame(StreamBinding &binding, bool capturing, pkb_sta
     frame = nullptr;
   } else if (context.driver->emulated) {
     // The frame goes when the stream has passed the call's last operator.
-    auto *end = new Deferred{&context, aten, frame, 0, false, ""};
+    auto *end = new Deferred{&context, aten, frame, 0, ""};
     context.deferredCalls.fetch_add(1);
     if (context.driver->launch_host_func(binding.stream, endDeferred, end) != 0) {
       context.deferredCalls.fetch_sub(1);

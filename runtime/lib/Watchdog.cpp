@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 
 using namespace pkb_rt;
@@ -33,12 +34,15 @@ void pkb_context::watch() {
   auto next = Clock::now() + interval;
   while (!stopping) {
     auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next - Clock::now()).count();
-    int gone = bootstrap->waitForLostPeer(int(std::clamp<long long>(left, 1, 1000)));
+    int gone = bootstrap->waitForLostPeer(int(std::clamp<long long>(left, 1, 200)));
     if (stopping) {
       return;
     }
     if (gone >= 0 && !closing) {
       abort(cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
+    }
+    if (!closing && !lost()) {
+      watchRefusals();
     }
     if (Clock::now() < next || closing) {
       continue;
@@ -60,6 +64,21 @@ void pkb_context::watch() {
         }
       }
     }
+  }
+}
+
+/// A peer that refuses a call tells all ranks and waits for their refusals. If this rank has accepted that call, its kernels wait
+/// for ones that will never be launched, and later calls would take each other's data.
+void pkb_context::watchRefusals() {
+  auto message = bootstrap->peek(kRefusal);
+  if (!message) {
+    return;
+  }
+  auto &[peer, name, reason] = *message;
+  uint64_t number = std::strtoull(name.c_str() + kRefusal.size(), nullptr, 10);
+  if (calls.load(std::memory_order_acquire) > number) {
+    abort(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason, "; give all ranks arguments of the same kind"));
+    bootstrap->hangUp();
   }
 }
 

@@ -91,8 +91,14 @@ PKB_API const char *pkb_program_manifest(const pkb_program *program); /* JSON te
 /* Kernel launches and operator calls that one call enqueues on this rank. */
 PKB_API int32_t pkb_program_launch_count(const pkb_program *program);
 
+/* Tells the other ranks that this rank cannot make its next call, for a reason that only the caller can see (say its arguments are no
+ * tensors). PKB_ERROR_GUARD once all ranks have refused that call, in one way or the other; PKB_ERROR_PEER_LOST if some made it. */
+PKB_API pkb_status pkb_program_refuse(pkb_program *program, const char *reason);
+
 /* Enqueues one call on `stream` (a CUstream; NULL: the legacy default stream). Outputs are the caller's memory, except aliases,
- * whose entries are filled in. No allocation by the run time, no host synchronisation. All ranks must call in the same order. */
+ * whose entries are filled in. No allocation by the run time, no host synchronisation. All ranks must call in the same order.
+ * PKB_ERROR_GUARD or PKB_ERROR_ARGUMENT: nothing was launched, on any rank (a refusal waits for the other ranks' refusals, and is
+ * PKB_ERROR_PEER_LOST if one of them accepted the call). Any other error of a call ends the context on all ranks. */
 PKB_API pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
                             pkb_tensor *outputs, int32_t n_outputs);
 /* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen). */

@@ -84,6 +84,43 @@ TEST(Loss, a_peer_that_does_not_call_ends_the_call_at_the_timeout) {
   });
 }
 
+TEST(Loss, a_call_that_one_rank_alone_refuses_is_an_error_on_all) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  afterOneCall(machine, 60, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    auto begin = Clock::now();
+    if (rank == 1) {
+      Floats in(machine.driver(), 999), out(machine.driver(), 1000);
+      pkb_tensor input = in.tensor(), output = out.tensor();
+      EXPECT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_ERROR_PEER_LOST);
+      EXPECT_SAYS(pkb_last_error(), "rank 1 refused call 2, which not all ranks did: input 0 of 'all_reduce' must have sizes [1000], got: [999]");
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(300)); // the refusal is there before the call
+      ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+      EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
+      EXPECT_SAYS(pkb_last_error(), "rank 1 refused call 2, which rank 0 accepted: input 0 of 'all_reduce' must have sizes [1000], got: [999]");
+    }
+    EXPECT_LT(secondsSince(begin), 5);
+  });
+}
+
+TEST(Loss, a_call_that_all_ranks_refuse_leaves_them_in_step) {
+  Machine machine(2);
+  afterOneCall(machine, 60, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    for (int round = 0; round < 5; ++round) {
+      if (round % 2 == 0) {
+        ASSERT_EQ(pkb_program_refuse(loaded, "not tensors"), PKB_ERROR_GUARD);
+        EXPECT_STREQ(pkb_last_error(), "not tensors");
+      } else { // refused in different ways, at different times
+        std::this_thread::sleep_for(std::chrono::milliseconds(300 * rank));
+        pkb_tensor input = {}, output = {};
+        ASSERT_EQ(rank ? pkb_program_call(loaded, nullptr, &input, 1, &output, 1) : pkb_program_refuse(loaded, "x"), PKB_ERROR_GUARD) << pkb_last_error();
+      }
+      ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+    }
+    ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+  });
+}
+
 TEST(Loss, a_slow_peer_is_waited_for) {
   Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
   afterOneCall(machine, 3, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
@@ -131,7 +168,7 @@ TEST(Loss, a_device_that_dies_is_a_device_error) {
       pkb_emu_kill_device(machine.emu, 1);
       EXPECT_EQ(call(), PKB_ERROR_DEVICE);
       EXPECT_SAYS(pkb_last_error(), "launch of kernel 'all_reduce_0' (model.py:8) failed: ");
-      pkb_context_abort(r.context, pkb_last_error());
+      EXPECT_EQ(call(), PKB_ERROR_PEER_LOST); // half a call ends the context
       return;
     }
     ASSERT_EQ(call(), PKB_OK) << pkb_last_error();

@@ -153,6 +153,8 @@ class Ranks(unittest.TestCase):
             ):
                 with self.assertRaisesRegex(pkb.GuardError, text):
                     program(*bad)
+            with self.assertRaisesRegex(pkb.GuardError, r"argument 0 must be a tensor|must have sizes"):
+                program(3 if rank else torch.zeros(4, 5))  # refused in different ways
             program._fallback = lambda x: "original"
             self.assertEqual(program(torch.zeros(4, 5)), "original")
             self.assertEqual(program.fallbacks, 1)

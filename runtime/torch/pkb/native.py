@@ -60,6 +60,7 @@ def runtime():
         "pkb_context_synchronize": (status, [pointer, pointer]),
         "pkb_program_load": (status, [pointer, text, text, ctypes.POINTER(pointer)]),
         "pkb_program_unload": (None, [pointer]),
+        "pkb_program_refuse": (status, [pointer, text]),
         "pkb_program_launch_count": (ctypes.c_int32, [pointer]),
         "pkb_program_manifest": (text, [pointer]),
         "pkb_last_error": (text, []),

@@ -58,19 +58,24 @@ class Program:
         if self._quick and len(args) == self._count and not kwargs:
             try:
                 results = self._op(self.handle, args)
-            except RuntimeError:
-                pass  # what is wrong is found out below
+            except RuntimeError as error:
+                if str(error).startswith(("pkb: ", "pkb guard: ")):
+                    return self._outside(_guard_text(error), args, kwargs)
+                # Not tensors: what is wrong is found out below.
             else:
                 return results[0] if self._single else self._build(results)
         tensors, reason = self._flatten(args, kwargs)
-        if tensors is not None:
+        if tensors is None:
+            # The run time has not seen this call: the other ranks must refuse it too.
             try:
-                results = self._op(self.handle, tensors)
-            except RuntimeError as error:
-                reason = _guard_text(error)
-            else:
-                return self._build(self._with_shared(tensors, results) if self._shared else results)
-        return self._outside(reason, args, kwargs)
+                native.check(native.runtime().pkb_program_refuse(self._pointer, reason.encode()))
+            except native.GuardError:
+                return self._outside(reason, args, kwargs)
+        try:
+            results = self._op(self.handle, tensors)
+        except RuntimeError as error:
+            return self._outside(_guard_text(error), args, kwargs)
+        return self._build(self._with_shared(tensors, results) if self._shared else results)
 
     def _with_shared(self, tensors, own):
         """All outputs, from those with memory of their own and the arguments."""
