@@ -14,10 +14,19 @@ for _name, _value in (("NCCL_NVLS_ENABLE", "0"), ("TORCH_SYMM_MEM_DISABLE_MULTIC
 from .protocol import Channel, Exchange  # noqa: E402
 
 
+def _keep_to_own_cores(rank, world_size):
+    """Each rank gets its share of the cores, so that the host threads of one do not move those of another about."""
+    cores = sorted(os.sched_getaffinity(0))
+    share = len(cores) // world_size
+    if share >= 2:
+        os.sched_setaffinity(0, cores[rank * share : (rank + 1) * share])
+
+
 class Ranks:
     """This process as one rank on one GPU."""
 
     def __init__(self, channel):
+        _keep_to_own_cores(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]))
         import torch
         import torch.distributed as dist
 
@@ -44,6 +53,13 @@ class Ranks:
         dist.all_reduce(self._flag)
         torch.cuda.synchronize()
         self.link_rate = 0.0
+
+    @staticmethod
+    def side_stream():
+        """A fresh stream for one capture."""
+        import torch
+
+        return torch.cuda.Stream()
 
     def measure_link(self):
         """Once per process: what a copy to the next GPU reaches when all ranks copy."""

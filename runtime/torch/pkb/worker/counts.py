@@ -108,4 +108,6 @@ def link_rate(device, world_size, size=256 << 20, repeats=5):
         b.record()
         torch.cuda.synchronize(device)
         best = min(best, a.elapsed_time(b) * 1e-3)
+    del source, target
+    torch.cuda.empty_cache()
     return size / best

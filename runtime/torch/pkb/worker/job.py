@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One job on one rank: load, check, time."""
 
+import gc
 import os
 import re
 
@@ -44,6 +45,8 @@ class Job:
         os.makedirs(folder, exist_ok=True)
         self.step("loading the original function")
         self.original = Original(s["bundle"], folder, s.get("source"), r.rank, r.device, s.get("seed", 0))
+        for message in self.original.warnings:
+            r.channel.send("warning", message=message)
         self.ours = Ours(s["program"], self.manifest)
         self.check()
         if s.get("time") and self.right:
@@ -174,7 +177,9 @@ class Job:
 
     def _variants(self, sets, groups, expected):
         """(name, way, maker) of everything that is timed, the risky ones last."""
-        ours, original, stream = self.ours, self.original.function, self.ranks.stream
+        ours, original = self.ours, self.original.function
+        # Ours is captured where it is called, on the stream whose channel it has; a baseline whose capture fails spoils only its own.
+        stream, side = self.ranks.stream, self.ranks.side_stream
         rotating = clones.rotating(sets, groups)
         resident = clones.rotating(sets, variants.STEP_CALLS)
         flat = [ours.tensors(a) for a in rotating]
@@ -183,11 +188,11 @@ class Job:
         def call_original(args):
             return original(*args)
 
-        yield "ours", "loop", lambda: variants.Loop("ours", ours.call, flat, expected)
-        yield "ours", "graph step", lambda: variants.Step("ours", ours.call, resident_flat, stream, expected)
+        yield "ours", "loop", lambda: variants.Loop("ours", ours.operator, flat, expected)
+        yield "ours", "graph step", lambda: variants.Step("ours", ours.operator, resident_flat, stream, expected)
         yield "eager", "loop", lambda: variants.Loop("eager", call_original, rotating)
-        yield "graph", "loop", lambda: variants.GraphLoop("graph", call_original, rotating, stream)
-        yield "graph", "graph step", lambda: variants.Step("graph", call_original, resident, stream)
+        yield "graph", "loop", lambda: variants.GraphLoop("graph", call_original, rotating, side())
+        yield "graph", "graph step", lambda: variants.Step("graph", call_original, resident, side())
         if self.spec.get("compile", True):
             torch._dynamo.reset()  # nothing of the job before counts towards its limits
             compiled = torch.compile(original)
@@ -196,7 +201,7 @@ class Job:
                 return compiled(*args)
 
             yield "compile", "loop", lambda: variants.Loop("compile", call_compiled, rotating)
-            yield "compile", "graph step", lambda: variants.Step("compile", call_compiled, resident, stream)
+            yield "compile", "graph step", lambda: variants.Step("compile", call_compiled, resident, side())
 
     def _launches(self, sets, skip):
         """What one call enqueues, counted once; a profiler that fails costs only its column."""
@@ -228,6 +233,8 @@ def run_job(spec, ranks):
 
         traceback.print_exc()
         channel.send("error", code=exit_code(e), message=one_line(e))
+    gc.collect()
+    torch.cuda.empty_cache()
 
 
 def exit_code(error):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The compiled program on this rank, through torch.ops.pkb."""
 
+import functools
+
 import torch
 
 from .. import trees
@@ -19,7 +21,8 @@ class Ours:
         self.loaded = pkb.load(path)
         self.handle = self.loaded.handle
         self.manifest = manifest
-        self._call = torch.ops.pkb.call.default
+        # The operator without Python around it: what a captured or compiled program calls.
+        self.operator = functools.partial(torch.ops.pkb.call.default._op, self.handle)
         self.aliases = trees.aliases(manifest)
         outputs = manifest.get("output_tree")
         self.output_leaves = list(range(len(manifest["outputs"]))) if outputs is None else tree.tensor_ids(outputs)
@@ -33,7 +36,7 @@ class Ours:
 
     def call(self, tensors):
         """Results in program order; allocates them."""
-        return self._call(self.handle, tensors)
+        return self.operator(tensors)
 
     def call_poisoned(self, tensors):
         """Results in program order, written into poisoned memory; those that share memory with an argument are that memory."""

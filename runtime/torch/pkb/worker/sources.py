@@ -18,7 +18,7 @@ class Original:
     """The original program of a bundle: `function`, and `arguments(trial)` on this rank and device.
 
     path: the bundle. folder: where its sources are written. override: a folder whose files replace them, or None.
-    seed: added to the seed of the trials. Raises Refusal for a missing or changed file.
+    seed: of the trials. `warnings`: originals that have changed since the export. Raises Refusal for a missing file.
     """
 
     def __init__(self, path, folder, override, rank, device, seed):
@@ -30,6 +30,10 @@ class Original:
         self.record = self.bundle.ranks[rank]
         self.groups = self.bundle.groups
         base = os.path.join(folder, "source")
+        self.warnings = []
+        for ref in (head["function"], head["inputs"]):
+            if not override and os.path.isfile(ref["path"]) and source.file_hash(ref["path"]) != ref["sha256"]:
+                self.warnings.append(f"{ref['path']} has changed since the export; the bundle's copy is run")
         if override:
             base = os.path.abspath(override)
         else:

@@ -34,7 +34,7 @@ class Loop:
         self.name, self.function, self.groups, self.expected = name, function, groups, expected
         self.checked_calls = 0
         self._kept = []
-        self._most = None
+        self.most_kept = MAX_KEPT
 
     def call(self, i):
         return self.function(self.groups[i % len(self.groups)])
@@ -42,16 +42,13 @@ class Loop:
     def reserve(self, count):
         """Makes the allocator own the memory of `count` results, so that a timed run allocates nothing from the driver."""
         results = [self.call(0)]
-        if self._most is None:
-            size = sum(t.numel() * t.element_size() for t in tree.tensors(results[0]))
-            self._most = max(1, KEEP_BYTES // size) if size else MAX_KEPT
-        for i in range(1, min(count, self._most + 1)):
+        size = sum(t.numel() * t.element_size() for t in tree.tensors(results[0]))
+        self.most_kept = min(MAX_KEPT, max(1, KEEP_BYTES // size)) if size else MAX_KEPT
+        for i in range(1, min(count, self.most_kept + 1)):
             results.append(self.call(i))
 
     def keep(self, i, result):
         self._kept.append((i, result))
-        if len(self._kept) > (self._most or MAX_KEPT):
-            self._kept.pop(0)
 
     def check_kept(self):
         kept, self._kept = self._kept, []

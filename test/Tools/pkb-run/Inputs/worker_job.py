@@ -39,6 +39,11 @@ class HostClock:
         pass
 
 
+class HostMark:
+    def record(self):
+        self.at = time.perf_counter()
+
+
 class HostGraph:
     def __init__(self, action):
         self.replay = action
@@ -47,7 +52,7 @@ class HostGraph:
 class StandIn:
     """The original function with the interface of worker.ours.Ours."""
 
-    original, spoil = None, False
+    original, spoil, aliases, handle = None, False, [None], 0
 
     def __init__(self, path, manifest):
         pass
@@ -61,7 +66,7 @@ class StandIn:
             result.view(-1)[7] += 1
         return [result]
 
-    call_poisoned = call
+    call_poisoned = operator = call
 
     def results(self, outputs):
         return outputs
@@ -104,6 +109,7 @@ def rank_main(rank, bundle, folder, spoil):
     timing.CudaClock, timing.TARGET_S = HostClock, 0.01
     variants.capture, variants.STEP_CALLS, job.Ours, StandIn.spoil = capture, 3, StandIn, spoil
     variants.Step.calls_per_item = 3
+    timing.host_time = lambda enqueue, clock: 1.0
     counts.launches = lambda action: (action(), {"kernels": 1, "nccl": 0, "copies": 0})[1]
     make = job.Original
 
@@ -116,7 +122,7 @@ def rank_main(rank, bundle, folder, spoil):
     exchange = Exchange(dist.PrefixStore("x", store), rank, 2, 60)
     ranks = SimpleNamespace(
         rank=rank, world_size=2, device=torch.device("cpu"), exchange=exchange, channel=Printer(rank), stream=None, link_rate=1e9,
-        device_barrier=exchange.barrier,
+        device_barrier=exchange.barrier, side_stream=lambda: None,
         file_exchange=lambda where, name: FileExchange(dist.PrefixStore(f"o{name}", store), rank, 2, where, name, 60),
     )  # fmt: skip
     spec = {"id": 0, "program": "none", "bundle": bundle, "folder": folder, "trials": 3, "seed": 0, "time": True, "compile": False}
