@@ -431,7 +431,7 @@ struct Table {
       return path ? kFileNotFound : kInvalidValue;
     auto bind = reinterpret_cast<void (*)(const pkb_emu_hooks *)>(dlsym(handle, "pkb_bind_hooks"));
     auto version = static_cast<const uint32_t *>(dlsym(handle, "pkb_hooks_version"));
-    if (!bind || !version || *version != PKB_EMU_HOOKS_VERSION) {
+    if (!bind || !version || *version != pkb_hooks::version()) {
       dlclose(handle);
       return kInvalidImage;
     }

@@ -41,7 +41,7 @@ namespace pkb {
 struct Header {
   uint32_t rank, size;            /* within the group */
   const volatile uint32_t *abort; /* non-zero: leave every spin at once; may be null */
-  uint64_t *report;               /* debug: 8 words (rank, block, source, flag, expected, seen, site, set) or null */
+  uint64_t *report;               /* debug: 8 words (rank, block, source, flag, expected, seen, site, set: 1 while written, 2 complete) or null */
   uint64_t spin_limit;            /* debug: polls before giving up, 0 = no bound */
   int64_t stage_bytes;            /* bytes of one staging parity of the channel: pkb_stage_bytes(size, region bytes) */
   uint64_t reserved[3];

@@ -11,7 +11,6 @@
 extern "C" {
 #endif
 
-/* A host object carries it as `pkb_hooks_version`; the emulator loads no object of another version. */
 #define PKB_EMU_HOOKS_VERSION 2
 
 /* What a mutant does at its site. Where a kind means nothing for a primitive, the primitive runs unchanged. */
@@ -58,5 +57,21 @@ typedef struct pkb_emu_hooks {
 
 #ifdef __cplusplus
 }
+
+namespace pkb_hooks {
+constexpr uint32_t mix(uint32_t hash, const char *text) {
+  while (*text)
+    hash = (hash ^ uint8_t(*text++)) * 16777619u;
+  return hash;
+}
+/* Version of this table and of the rows of ops.def, whose numbers are part of it. A host object carries it as `pkb_hooks_version`; the emulator loads
+ * no object of another version. */
+constexpr uint32_t version() {
+  uint32_t hash = 2166136261u + PKB_EMU_HOOKS_VERSION;
+#define PKB_DEVICE_OP(id, function, ptx, semantics, scope, proxy, kind) hash = mix(hash, #id "," #semantics "," #scope ";");
+#include "pkb_rt/device/ops.def"
+  return hash;
+}
+} // namespace pkb_hooks
 #endif
 #endif

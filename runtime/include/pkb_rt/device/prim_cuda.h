@@ -100,15 +100,15 @@ template <int Site> PKB_DEVICE uint64_t flag_load(const void *flag) {
 }
 template <int Op, int Site> PKB_DEVICE void barrier() { asm volatile("bar.sync 0;" ::: "memory"); }
 
-/* Out of the hot path: the abort word (host memory) is looked at every 1024 polls, the bound of the debug build as well. */
+/* Out of the hot path: the abort word (host memory) is looked at every 1024 polls, the bound of a debug context as well. The first spin to
+ * give up tells the host what it was waiting for. */
 template <int Op, int Site>
 PKB_DEVICE bool keep_spinning(const Header &header, uint64_t &polls, const void *word, int64_t source, int64_t block_of, uint64_t expected,
                               uint64_t seen) {
   if ((++polls & 1023) != 0)
     return true;
-  if (header.abort != nullptr && *header.abort != 0)
-    return false;
-  if (header.spin_limit == 0 || polls < header.spin_limit)
+  const bool aborted = header.abort != nullptr && *header.abort != 0;
+  if (!aborted && (header.spin_limit == 0 || polls < header.spin_limit))
     return true;
   if (header.report != nullptr) {
     uint64_t *r = header.report;

@@ -9,7 +9,7 @@
 
 static const pkb_emu_hooks *pkb_bound_hooks = nullptr;
 extern "C" __attribute__((visibility("default"))) const uint32_t pkb_hooks_version;
-const uint32_t pkb_hooks_version = PKB_EMU_HOOKS_VERSION;
+const uint32_t pkb_hooks_version = pkb_hooks::version();
 extern "C" __attribute__((visibility("default"))) void pkb_bind_hooks(const pkb_emu_hooks *hooks) { pkb_bound_hooks = hooks; }
 
 #define PKB_KERNEL(name, threads, min_blocks, W, P)                                                                              \
@@ -83,7 +83,15 @@ template <int Op, int Site>
 PKB_DEVICE bool keep_spinning(const Header &header, uint64_t &, const void *word, int64_t source, int64_t block_of, uint64_t expected,
                               uint64_t seen) {
   pkb_emu_spin spin{Op, Site, word, int64_t(header.rank), source, block_of, expected, seen, header.abort};
-  return pkb_bound_hooks->spin(&spin) != 0;
+  if (pkb_bound_hooks->spin(&spin) != 0)
+    return true;
+  if (header.report != nullptr && header.report[7] == 0) { /* fibers of one thread: no race */
+    const uint64_t words[7] = {header.rank, uint64_t(block_of), uint64_t(source), reinterpret_cast<uint64_t>(word), expected, seen, uint64_t(Site)};
+    for (int i = 0; i < 7; ++i)
+      header.report[i] = words[i];
+    __atomic_store_n(&header.report[7], uint64_t(2), __ATOMIC_RELEASE);
+  }
+  return false;
 }
 
 } // namespace prim
