@@ -317,6 +317,7 @@ class GpuRanks(Case):
         self.assertIn("best baseline compile (15.00 µs): ours is 1.50x", text)
         self.assertIn("roofline 5.00 µs (1000000 bytes a rank over the link at 200 GB/s): ours reaches 50 %", text)
         self.assertIn("rank 1: RuntimeError: out of memory", text)
+        self.assertIn("9.50 µs a call from Python, 7.25 with outputs passed in", text)
         self.assertIn("launches: ours 1, original 2 (1 NCCL)", text)
         self.assertIn("500 timed calls checked bit for bit", text)
         self.nothing_left()

@@ -273,6 +273,20 @@ class Kept(unittest.TestCase):
             loop.check_kept()
 
 
+    def test_no_more_results_are_held_than_memory_allows(self):
+        loop = variants.Loop("ours", lambda args: [args[0] + 1], [(torch.zeros(1 << 10),)], [[torch.ones(1 << 10)]])
+        limit, variants.KEEP_BYTES = variants.KEEP_BYTES, 3 * 4096
+        try:
+            loop.reserve(20)
+            clock = FakeClock()
+            timing.timed_run(loop, 10, clock, lambda: None)
+        finally:
+            variants.KEEP_BYTES = limit
+        self.assertEqual([i for i, _ in loop._kept], [10, 11, 12])
+        loop.check_kept()
+        self.assertEqual(loop.checked_calls, 3)
+
+
 class Counts(unittest.TestCase):
     def record(self, name, n, m, rank=0, **more):
         tensors = [{"dtype": "bfloat16", "sizes": [n]}, {"dtype": "bfloat16", "sizes": [m]}]
