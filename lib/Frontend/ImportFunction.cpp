@@ -149,7 +149,7 @@ static ElementsAttr makeElements(RankedTensorType type, ArrayRef<char> bytes,
     return DenseElementsAttr::getFromRawBuffer(type, bytes);
   return DenseResourceElementsAttr::get(
       type, "literal_" + std::to_string(number),
-      HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, /*align=*/64));
+      HeapAsmResourceBlob::allocateAndCopyWithAlign(bytes, /*align=*/16));
 }
 
 /// All literals of one storage. One that is contiguous is its own version;

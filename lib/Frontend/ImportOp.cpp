@@ -149,13 +149,18 @@ bool Importer::makesOnlyViews(const llvm::json::Object &event) const {
   const llvm::json::Array *results = event.getArray("results");
   if (!results || results->empty())
     return false;
-  return llvm::all_of(*results, [&](const llvm::json::Value &result) {
+  bool any = false;
+  bool only = llvm::all_of(*results, [&](const llvm::json::Value &result) {
     const llvm::json::Object *object = result.getAsObject();
+    if (object && object->get("n"))
+      return true;
+    any = true;
     if (const llvm::json::Value *id = object ? object->get("t") : nullptr)
       return isView(*id);
     const llvm::json::Array *list = object ? object->getArray("ts") : nullptr;
     return list && !list->empty() && llvm::all_of(*list, isView);
   });
+  return any && only;
 }
 
 llvm::Error Importer::importOp(const Event &event) {
