@@ -269,7 +269,8 @@ LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
 
   SmallVector<Value> returned;
   SmallVector<DictionaryAttr> attributes;
-  DenseMap<int64_t, Storage> own; // by result
+  DenseMap<int64_t, Storage> own;   // by result
+  DenseMap<int64_t, int64_t> numbers; // of the results that are returned
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
     own[index] = storages[value];
     if (mutationOf(index))
@@ -288,8 +289,18 @@ LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
       own[index] = copyOf(loc, value);
       result = own[index].root;
     }
+    // What is left of the results is numbered anew.
+    NamedAttrList attribute(function.getResultAttrDict(index));
+    if (auto alias = function.getResultAttrOfType<aten::AliasAttr>(index, aten::kAliasOfAttrName);
+        alias && alias.getKind() == aten::AliasKind::Result) {
+      auto place = numbers.find(alias.getIndex());
+      if (place == numbers.end())
+        return op.emitOpError() << "result " << index << " must be a view of a result that is returned, got: the new contents of an argument";
+      attribute.set(aten::kAliasOfAttrName, aten::AliasAttr::get(builder.getContext(), aten::AliasKind::Result, place->second));
+    }
+    numbers[index] = returned.size();
     returned.push_back(result);
-    attributes.push_back(function.getResultAttrDict(index));
+    attributes.push_back(attribute.getDictionary(builder.getContext()));
   }
   for (auto &[from, to] : copies)
     memref::CopyOp::create(builder, loc, from, to);

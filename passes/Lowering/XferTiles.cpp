@@ -128,6 +128,17 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     }
   }
 
+  // A rank alone pushes to nobody. A read of LL lines is a wait, also where nobody wants what is read.
+  bool matters = llvm::any_of(group, [&](Operation *op) {
+    if (auto consume = dyn_cast<xfer::ConsumeOp>(op))
+      return !staged(consume.getBuffer());
+    if (auto all = dyn_cast<xfer::ContributionsOp>(op))
+      return !staged(all.getBuffer());
+    return isa<xfer::StoreOp>(op) || (isa<xfer::PutOp>(op) && !addresses[op].empty());
+  });
+  if (!matters)
+    return success();
+
   Value lanes = indexConstant(builder, loc, layout.lanes());
   Value rounded = arith::AddIOp::create(builder, loc, chunk.length, indexConstant(builder, loc, layout.lanes() - 1));
   Value count = arith::DivUIOp::create(builder, loc, rounded, lanes);
@@ -194,7 +205,8 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
       FailureOr<Value> vector = lookup(op, tile);
       if (failed(vector))
         return failure();
-      sinks.emplace_back(op, *vector);
+      if (!addresses[op].empty())
+        sinks.emplace_back(op, *vector);
     }
   }
 

@@ -70,8 +70,13 @@ FailureOr<EmittedProgram> pkb::emitProgram(ModuleOp module) {
   auto render = [&]() {
     std::string text = "/* pkb-manifest\n";
     llvm::raw_string_ostream out(text);
-    printManifest(*manifest, out);
-    out << "\n*/\n" << kernels;
+    std::string json;
+    llvm::raw_string_ostream jsonOut(json);
+    printManifest(*manifest, jsonOut);
+    // Only a string can hold the end of the comment, and there a slash may be written with a backslash.
+    for (size_t at = json.find("*/"); at != std::string::npos; at = json.find("*/", at))
+      json.replace(at, 2, "*\\/");
+    out << json << "\n*/\n" << kernels;
     return text;
   };
   // The program's id is the hash of the text with zeros in its place.

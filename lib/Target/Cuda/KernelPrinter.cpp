@@ -13,6 +13,8 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <functional>
+
 using namespace mlir;
 using namespace pkb;
 using llvm::formatv;
@@ -181,15 +183,21 @@ std::string KernelPrinter::expression(Operation *op) {
 
 LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
   auto lambda = [&](Block &block) -> LogicalResult {
-    os << "[&](int64_t " << declare(block.getArgument(0), "i");
+    // A parameter that nobody uses has no name, or the compiler would warn.
+    auto unused = [](BlockArgument argument) { return argument.use_empty(); };
+    auto name = [&](BlockArgument argument, StringRef hint) {
+      return unused(argument) ? std::string() : declare(argument, hint);
+    };
+    std::string number = name(block.getArgument(0), "i");
+    os << "[&](int64_t" << (number.empty() ? "" : " ") << number;
     if (block.getNumArguments() == 2)
-      os << ", const auto &" << declare(block.getArgument(1), "value");
+      os << ", const auto &" << name(block.getArgument(1), "value");
     else if (block.getNumArguments() > 2)
-      os << ", const auto &values";
+      os << ", const auto &" << (llvm::all_of(block.getArguments().drop_front(), unused) ? "" : "values");
     os << ") {\n";
     depth += 2;
     if (block.getNumArguments() > 2)
-      for (BlockArgument argument : block.getArguments().drop_front())
+      for (BlockArgument argument : llvm::make_filter_range(block.getArguments().drop_front(), std::not_fn(unused)))
         line() << "const auto &" << declare(argument, "value") << " = pkb::get<" << argument.getArgNumber() - 1
                << ">(values);\n";
     if (failed(printBlock(block)))
@@ -311,8 +319,17 @@ LogicalResult KernelPrinter::printBlock(Block &block) {
   return success();
 }
 
+/// Free text on one line: a line break would end a comment, a backslash at its end go on with it.
+static std::string onOneLine(StringRef text) {
+  std::string line = text.str();
+  for (char &c : line)
+    if (static_cast<unsigned char>(c) < ' ' || c == '\\')
+      c = ' ';
+  return line;
+}
+
 LogicalResult KernelPrinter::print() {
-  os << "// " << kernel.getSummary() << "\n";
+  os << "// " << onOneLine(kernel.getSummary()) << "\n";
   os << formatv("PKB_KERNEL({0}, /*threads=*/{1}, /*min_blocks=*/{2}, /*ranks=*/{3}, /*pointers=*/{4}) {{\n",
                 kernel.getSymName(), kernel.getThreads(), kernel.getMinBlocks(), kernel.getRanks(), kernel.getPointers());
   if (failed(printBlock(kernel.getBody().front())))

@@ -163,7 +163,10 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
     if (auto argument = dyn_cast<BlockArgument>(root)) {
       output["alias_of"] = argument.getArgNumber();
       output["slot"] = slotOf.lookup(value);
-    } else if (auto place = outputOf.find(root); place != outputOf.end() && place->second == static_cast<int64_t>(index)) {
+    } else if (auto place = outputOf.find(root);
+               place != outputOf.end() &&
+               (place->second == static_cast<int64_t>(index) ||
+                main.getResultAttrOfType<aten::AliasAttr>(index, aten::kAliasOfAttrName))) { // memory of its own, or of another output
       output["slot"] = slotOf.lookup(value);
     } else {
       // Memory that the caller cannot own as it is: part of a storage, or a second name for one.

@@ -68,3 +68,11 @@ func.func @other_elements(%x: tensor<8xf32>) -> tensor<16xi16> {
 func.func @converted(%x: memref<8xf32>) {
   return
 }
+
+// -----
+
+// A result that would be a view of what is not returned.
+func.func @view_of_mutation(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of = 0 : i64}, tensor<8xf32> {aten.alias_of = #aten.alias<result, 0>}) {
+  // expected-error @+1 {{'func.return' op result 1 must be a view of a result that is returned, got: the new contents of an argument}}
+  return %x, %x : tensor<8xf32>, tensor<8xf32>
+}

@@ -312,6 +312,19 @@ func.func @alias_of(%x: tensor<8xf32>) -> (tensor<2x4xf32> {aten.alias_of = #ate
 
 // -----
 
+// Results that are the new contents of an argument are not returned, and the others numbered anew.
+// CHECK-LABEL: func.func @renumbered
+// CHECK-SAME: -> (memref<8xf32>, memref<4xf32, strided<[1], offset: 4>> {aten.alias_of = #aten.alias<result, 0>})
+func.func @renumbered(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of = 0 : i64}, tensor<8xf32>,
+    tensor<4xf32, #aten.strided<[1], 4>> {aten.alias_of = #aten.alias<result, 1>}) {
+  %0 = aten.call "aten::zero_" (%x) args [#aten.operand<0>] returns [#aten.operand<0>] mutates [0] : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = aten.call "aten::neg" (%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = aten.as_strided %1 : tensor<8xf32> -> tensor<4xf32, #aten.strided<[1], 4>>
+  return %0, %1, %2 : tensor<8xf32>, tensor<8xf32>, tensor<4xf32, #aten.strided<[1], 4>>
+}
+
+// -----
+
 // A literal is a constant of the module; one that is written starts anew in every call.
 // CHECK-LABEL: func.func @literals
 // CHECK: %[[READ:.*]] = memref.get_global @literal_0
