@@ -4,6 +4,7 @@
 #include "Plan.h"
 #include "pkb_rt/pkb.h"
 
+#include <ATen/ScalarOps.h>
 #include <ATen/core/List.h>
 #include <c10/util/complex.h>
 #include <cmath>
@@ -190,6 +191,13 @@ c10::IValue convertConstant(const Json &json, const c10::TypePtr &type, std::opt
     }
     if (key == "c" && value.is_array() && value.size() == 2) {
       return c10::complex<double>(realOf(value[0]), realOf(value[1]));
+    }
+    bad(json, type);
+  case Kind::TensorType:
+    if (key == "i" || key == "f" || key == "b" || key == "c") { // torch's wrapped number, which promotes as a number does
+      at::Tensor number = c10::scalar_to_tensor(convertConstant(json, c10::NumberType::get(), std::nullopt, plan).toScalar());
+      number.unsafeGetTensorImpl()->set_wrapped_number(true);
+      return number;
     }
     bad(json, type);
   case Kind::StringType:
