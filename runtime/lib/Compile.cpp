@@ -256,9 +256,6 @@ std::string compileProgram(const CompileRequest &request) {
   makeDirectories(cache);
 
   std::vector<std::string> options = {"-std=c++17", "-I" + include};
-  if (request.debug) {
-    options.push_back("-DPKB_DEBUG=1");
-  }
   std::string compiler, nvcc, extra = environmentText("PKB_COMPILE_OPTIONS");
   for (size_t begin = 0; begin < extra.size();) {
     size_t end = std::min(extra.find(' ', begin), extra.size());

@@ -15,7 +15,6 @@ struct CompileRequest {
   std::string text;
   std::string cacheDir;  // empty: $PKB_CACHE_DIR, else ~/.cache/pkb
   bool emulated = false;
-  bool debug = false;
   int capability = 0;    // 90 for compute capability 9.0
   int driverVersion = 0; // 13000 for CUDA 13.0; 0: unknown
 };

@@ -221,22 +221,23 @@ void pkb_context::agreeOnRefusal(const std::string &reason) {
 }
 
 bool pkb_context::reported() const {
-  return debug && reportWords && __atomic_load_n(const_cast<uint64_t *>(reportWords + 7), __ATOMIC_ACQUIRE) != 0;
+  return reportWords && __atomic_load_n(const_cast<uint64_t *>(reportWords + 7), __ATOMIC_ACQUIRE) == 2; // complete
 }
 
 std::string pkb_context::lostText() {
   std::lock_guard<std::mutex> lock(textMutex);
   std::string text = abortText;
-  if (reportWords && __atomic_load_n(const_cast<uint64_t *>(reportWords + 7), __ATOMIC_ACQUIRE)) {
+  if (reported()) {
     SpinReport report;
     std::memcpy(&report, const_cast<uint64_t *>(reportWords), sizeof(report));
     auto name = siteNames.find(report.site);
     auto progress = [](uint64_t value) {
       return cat("call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1));
     };
-    text += cat(text.empty() ? "" : "; ", "rank ", report.rank, " gave up in ", name == siteNames.end() ? "a kernel" : name->second, ", site ",
-                report.site, ", block ", report.block, ", waiting for rank ", report.source, ": flag ", report.flag, " expected ",
-                progress(report.expected), ", seen ", progress(report.seen));
+    bool line = int64_t(report.source) < 0; // an LL line: its writer is not known to the spin, its words carry the call alone
+    text += cat(text.empty() ? "" : "; ", "rank ", rank, " waited in ", name == siteNames.end() ? "a kernel" : name->second, " (site ", report.site,
+                ", block ", report.block, ") for ", line ? std::string("a line") : cat("the flag of rank ", report.source, " of its group"), ", expected ",
+                line ? cat("call ", report.expected) : progress(report.expected), ", seen ", line ? cat("call ", report.seen) : progress(report.seen));
   }
   return text;
 }

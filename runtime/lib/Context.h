@@ -36,7 +36,7 @@ struct RankGroup {
 /// Name of the step in which ranks agree that a call's arguments do not fit; the call's number follows.
 inline const std::string kRefusal = "refusal of call ";
 
-/// One debug report: eight words that a spin of the device writes when it gives up (pkb_rt/device.h).
+/// Eight words that the first spin of the device to give up writes (pkb_rt/device/prim_cuda.h).
 struct SpinReport {
   uint64_t rank, block, source, flag, expected, seen, site, set;
 };
@@ -62,7 +62,7 @@ struct pkb_context {
   void abort(const std::string &reason);
   /// Aborts and closes the sockets, so that the peers abort too.
   void leave(const std::string &reason);
-  /// A spin of the device gave up and left a report (debug contexts).
+  /// A spin of the device gave up and left a report.
   bool reported() const;
   /// An operator failed behind the host's back (emulated ranks); the first text is kept for synchronize.
   void deferredError(const std::string &text);

@@ -161,7 +161,7 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
     header.rank = uint32_t(region.me());
     header.size = uint32_t(region.size());
     header.abort = context.abortDevice;
-    header.report = context.debug ? context.reportDevice : 0;
+    header.report = context.reportDevice;
     header.spinLimit = context.spinLimit;
     header.stageBytes = pkb_stage_bytes(region.size(), region.bytes());
     std::memcpy(at, &header, sizeof(header));

@@ -108,7 +108,6 @@ void pkb_program::loadModule(const std::string &path, const std::string &text, c
   request.text = text;
   request.cacheDir = cacheDir;
   request.emulated = driver->emulated != 0;
-  request.debug = context.debug;
   if (!request.emulated) {
     int major = 0, minor = 0;
     check(driver, driver->device_attribute(&major, abi::kAttributeCapabilityMajor, context.device), "asking for the compute capability");

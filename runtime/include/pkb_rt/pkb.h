@@ -61,7 +61,7 @@ typedef struct pkb_context_desc {
   const char *rendezvous;       /* directory of Unix sockets, the same on all ranks, made by the caller; short path (< 90 bytes) */
   int64_t arena_bytes;          /* 0: PKB_DEFAULT_ARENA_BYTES, or $PKB_ARENA_MIB */
   double timeout_s;             /* 0: $PKB_TIMEOUT_S, else 600; bootstrap and calls */
-  int32_t debug;                /* 1: bounded spins with a report of (rank, block, flag, expected, seen) */
+  int32_t debug;                /* 1: spins also end by themselves, after $PKB_SPIN_LIMIT polls */
 } pkb_context_desc;
 
 /* Meets the other ranks, makes and maps the arena. Collective over world_size ranks. */

@@ -3,6 +3,7 @@
 // Ranks that die, leave or do not come while a call is in flight.
 #include "HostTest.h"
 
+#include <atomic>
 #include <chrono>
 #include <gtest/gtest.h>
 #include <thread>
@@ -22,6 +23,7 @@ void afterOneCall(const Machine &machine, double timeout, const std::function<vo
   TempDir dir;
   AllReduce program;
   std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
+  std::atomic<int> ready{0};
   onRanks(2, [&](int rank) {
     Floats *in = nullptr, *out = nullptr;
     {
@@ -35,6 +37,9 @@ void afterOneCall(const Machine &machine, double timeout, const std::function<vo
       auto call = [&] { return pkb_program_call(loaded, nullptr, &input, 1, &output, 1); };
       ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
       ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+      for (++ready; ready < 2;) {
+        std::this_thread::yield(); // nobody may break anything before both have seen the first call end
+      }
       body(rank, r, loaded, call);
       pkb_program_unload(loaded);
     }
@@ -79,6 +84,9 @@ TEST(Loss, a_peer_that_does_not_call_ends_the_call_at_the_timeout) {
     EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
     EXPECT_SAYS(pkb_last_error(), "rank 0: a call has not ended within 1 s (PKB_TIMEOUT_S): call 2 on its channel");
     EXPECT_SAYS(pkb_last_error(), "rank 1 has signalled call 1 chunk 1");
+    // The spin that the abort word ended says where it was.
+    EXPECT_SAYS(pkb_last_error(), "rank 0 waited in kernel all_reduce_0, wait of model.py:8 (site 4, block ");
+    EXPECT_SAYS(pkb_last_error(), "for the flag of rank 1 of its group, expected call 2 chunk 1, seen call 1 chunk 1");
     EXPECT_GT(secondsSince(begin), 0.9);
     EXPECT_LT(secondsSince(begin), 4);
   });
