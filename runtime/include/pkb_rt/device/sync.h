@@ -15,12 +15,10 @@ template <int Site> PKB_DEVICE bool mutant_is(int kind) { return prim::mutant<Si
 #define PKB_MUTANT_IS(Site, kind) false
 #endif
 
+/* The thread that signals or waits for rank `other`: a warp each while there are enough, so that their fences and polls overlap. */
 PKB_DEVICE bool my_turn(int64_t other) {
-#if defined(PKB_EMULATED) && PKB_EMULATED
-  return prim::thread() == other % prim::threads();
-#else
-  return threadIdx.x == uint32_t(other) % blockDim.x;
-#endif
+  const uint32_t threads = uint32_t(prim::threads()), apart = uint32_t(other) * 32;
+  return uint32_t(prim::thread()) == (apart < threads ? apart : uint32_t(other) % threads);
 }
 
 } // namespace detail
@@ -57,7 +55,7 @@ PKB_DEVICE void block_barrier(const Args<W, P> &) {
     detail::prim::barrier<detail::op_block_barrier, Site>();
 }
 
-/* Sets the flag (this rank, block) in `peer`'s region, by thread peer % threads: everything before it in that thread, and before the last barrier in
+/* Sets the flag (this rank, block) in `peer`'s region, by one thread (of a warp of its own, if there are enough): everything before it in that thread, and before the last barrier in
  * the others, is visible to who waits for `value`. */
 template <int Site, int W, int P>
 PKB_DEVICE void signal(const Args<W, P> &args, int64_t peer, int64_t block, uint64_t value) {
@@ -70,7 +68,7 @@ PKB_DEVICE void signal(const Args<W, P> &args, int64_t peer, int64_t block, uint
   detail::prim::flag_store<Site>(args.region[peer] + pkb_flag_offset(int(args.header.rank), block), value);
 }
 
-/* Waits, in thread source % threads, until flag (source, block) of the own region has reached `value`. A barrier hands that on to the others.
+/* Waits, in one thread (of a warp of its own, if there are enough), until flag (source, block) of the own region has reached `value`. A barrier hands that on to the others.
  * Returns early if the abort word is set, or after the debug build's bound (which is then in the report). */
 template <int Site, int W, int P>
 PKB_DEVICE void wait(const Args<W, P> &args, int64_t source, int64_t block, uint64_t value) {
