@@ -26,10 +26,12 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# ccache with a precompiled header needs these sloppiness switches (and -fno-pch-timestamp, PkbMLIR).
+# ccache with a precompiled header needs these sloppiness switches (and -fno-pch-timestamp, PkbMLIR). Paths below the
+# build folder count as relative, so that build/ and build-static/ share what they compile.
 find_program(PKB_CCACHE ccache)
 if(PKB_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
-    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${PKB_CCACHE})
+    CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+    CCACHE_BASEDIR=${CMAKE_CURRENT_BINARY_DIR} CCACHE_NOHASHDIR=1 ${PKB_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Commit titles are `[Area] Imperative title`, at most 90 characters, without a full stop. The last 50 are looked at;
+"""Commit titles are `[Area] Imperative title`, at most 100 characters, without a full stop. The last 50 are looked at;
 where CI is set a bad title is only shown, since a published title can't be changed any more."""
 import os
 import re
@@ -20,8 +20,8 @@ def judge(title):
     words = re.sub(r"^(\[[^\]]*\])+ ", "", title)
     if NOT_IMPERATIVE.match(words):
         return "must be imperative ('Add', not 'Added' or 'Adds')"
-    if len(title) > 90:
-        return f"must have at most 90 characters, has {len(title)}"
+    if len(title) > 100:
+        return f"must have at most 100 characters, has {len(title)}"
     if title.endswith("."):
         return "must not end in a full stop"
     return None

@@ -241,7 +241,7 @@ class Commits(CheckTest):
             self.assertIsNone(commits.judge(title), title)
         for title, part in (("Add things", "[Area]"), ("[Comm] Added things", "imperative"), ("[comm] Add", "[Area]"),
                             ("[Comm] add things", "[Area]"), ("[Comm] Add things.", "full stop"),
-                            ("[Comm] Add " + "x" * 90, "at most 90")):
+                            ("[Comm] Add " + "x" * 100, "at most 100")):
             self.assertIn(part, commits.judge(title), title)
 
     def test_repository(self):
