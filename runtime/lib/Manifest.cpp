@@ -263,6 +263,31 @@ void readLaunch(Manifest &m, const Reader &reader, Step &step) {
   }
 }
 
+/// Slots that arguments or results of an operator name, at any depth.
+void collectSlots(const Reader &reader, const Json &json, size_t slots, std::vector<int32_t> &out) {
+  if (json.is_object()) {
+    for (auto &[key, value] : json.items()) {
+      std::vector<Json> named;
+      if (key == "t") {
+        named = {value};
+      } else if (key == "ts" && value.is_array()) {
+        named.assign(value.begin(), value.end());
+      } else {
+        collectSlots(reader, value, slots, out);
+      }
+      for (const Json &slot : named) {
+        if (!slot.is_null()) {
+          out.push_back(int32_t(reader.integer(slot, "t", 0, int64_t(slots) - 1)));
+        }
+      }
+    }
+  } else if (json.is_array()) {
+    for (const Json &item : json) {
+      collectSlots(reader, item, slots, out);
+    }
+  }
+}
+
 void readSteps(Manifest &m, const Json &list) {
   for (size_t i = 0; i < list.size(); ++i) {
     Reader reader(list[i], cat("step ", i));
@@ -274,6 +299,12 @@ void readSteps(Manifest &m, const Json &list) {
     } else if (kind == "aten") {
       step.kind = StepKind::Aten;
       step.json = list[i].dump();
+      collectSlots(reader, reader.array("results"), m.slots.size(), step.makes);
+      step.uses = step.makes;
+      collectSlots(reader, reader.array("args"), m.slots.size(), step.uses);
+      if (reader.has("kwargs")) {
+        collectSlots(reader, reader.array("kwargs"), m.slots.size(), step.uses);
+      }
     } else if (kind == "copy") {
       step.kind = StepKind::Copy;
       step.from = int32_t(reader.integer("from", 0, int64_t(m.slots.size()) - 1));

@@ -53,8 +53,9 @@ struct Step {
   std::vector<Pointer> pointers;
   // Copy
   int32_t from = 0, to = 0;
-  // Aten: the step as JSON, for the C table
+  // Aten: the step as JSON, for the C table; the slots it names at all, and those among its results
   std::string json;
+  std::vector<int32_t> uses, makes;
 };
 
 struct Kernel {

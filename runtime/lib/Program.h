@@ -57,7 +57,7 @@ struct PlanStep {
   int32_t step;
 };
 
-/// A slot that an operator made and a launch or copy reads: its base address is asked for after the operator has run.
+/// A slot that an operator makes and a launch or copy reads: its base address is asked for after the operator has run.
 struct AtenSource {
   uint32_t source;
   int32_t slot;
@@ -106,6 +106,7 @@ private:
   void checkResidency(const pkb_rt::Kernel &kernel, pkb_cu_function function, uint32_t grid);
   void agreeOnProgram();
   void planSteps();
+  void planAten();
   void planLaunch(const pkb_rt::Step &step, int32_t number);
   pkb_rt::Address addressOf(int32_t slot, int64_t offset);
   void openAtenPlan();
@@ -140,6 +141,7 @@ private:
   pkb_aten_plan *atenPlan = nullptr;
   pkb_aten_frame *frame = nullptr;           // of the call under way
   std::vector<pkb_rt::AtenSource> atenSources;
+  std::vector<std::vector<pkb_rt::AtenSource>> atenMakes; // per operator step: the sources that it gives an address
   std::vector<std::pair<int32_t, pkb_rt::Address>> atenBound; // slots whose memory the call binds
   std::vector<pkb_aten_frame *> keptFrames;  // of captured calls: a graph may replay them
   std::vector<std::shared_ptr<void>> keptClosures; // likewise, of emulated operators

@@ -364,7 +364,7 @@ pkb_status pkb_program::runAten(const PlanStep &step, StreamBinding &binding) {
       return setLastError(PKB_ERROR_DEVICE, cat(where(), "enqueueing it failed: ", driverText(context.driver, launched)));
     }
   }
-  for (const AtenSource &source : atenSources) {
+  for (const AtenSource &source : atenMakes[size_t(step.index)]) {
     sources[source.source] = static_cast<char *>(aten->frame_data(frame, source.slot));
   }
   return PKB_OK;

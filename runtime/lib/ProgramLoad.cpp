@@ -210,11 +210,37 @@ void pkb_program::planSteps() {
     }
   }
   if (aten) {
-    for (size_t i = 0; i < manifest.slots.size(); ++i) {
-      const Slot &slot = manifest.slots[i];
-      if (manifest.slots[size_t(slot.root)].kind != SlotKind::Aten) {
-        atenBound.push_back({int32_t(i), addressOf(int32_t(i), 0)});
+    planAten();
+  }
+}
+
+/// Which memory operators are given before a call, and which addresses are asked for after which operator.
+void pkb_program::planAten() {
+  std::vector<bool> used(manifest.slots.size());
+  auto madeBy = [&](const std::vector<int32_t> &slots) {
+    std::vector<AtenSource> sources;
+    for (int32_t slot : slots) {
+      for (const AtenSource &source : atenSources) {
+        if (source.slot == manifest.slots[size_t(slot)].root) {
+          sources.push_back(source);
+        }
       }
+    }
+    return sources;
+  };
+  for (const PlanStep &step : steps) {
+    if (step.kind == StepKind::Aten) {
+      const Step &source = manifest.steps[size_t(step.step)];
+      std::vector<int32_t> slots = source.kind == StepKind::Copy ? std::vector<int32_t>{source.from, source.to} : source.uses;
+      for (int32_t slot : slots) {
+        used[size_t(slot)] = true;
+      }
+      atenMakes.push_back(madeBy(source.makes));
+    }
+  }
+  for (size_t i = 0; i < used.size(); ++i) {
+    if (used[i] && manifest.slots[size_t(manifest.slots[i].root)].kind != SlotKind::Aten) {
+      atenBound.push_back({int32_t(i), addressOf(int32_t(i), 0)});
     }
   }
 }

@@ -142,8 +142,13 @@ TEST(Manifest, groups_kernels_and_steps_are_checked) {
 
 TEST(Manifest, operators_and_strided_copies_need_aten) {
   Json json = good();
-  json["steps"][1] = {{"kind", "aten"}, {"op", "aten::neg"}};
-  EXPECT_TRUE(parseProgram("x.cu", textOf(json)).needsAten());
+  json["steps"][1] = {{"kind", "aten"}, {"op", "aten::cat"}, {"args", {{{"ts", {0, 3}}}, {{"i", 1}}}}, {"results", {{{"t", 2}}}}};
+  Manifest m = parseProgram("x.cu", textOf(json));
+  EXPECT_TRUE(m.needsAten());
+  EXPECT_EQ(m.steps[1].makes, std::vector<int32_t>({2}));
+  EXPECT_EQ(m.steps[1].uses, std::vector<int32_t>({2, 0, 3}));
+  json["steps"][1]["args"][0]["ts"][1] = 99;
+  EXPECT_SAYS(errorOf(textOf(json)), "step 1 't' must be an integer from 0 to 3, got: 99");
   json = good();
   json["slots"][2]["strides"] = {1, 4};
   EXPECT_TRUE(parseProgram("x.cu", textOf(json)).needsAten());
