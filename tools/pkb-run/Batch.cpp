@@ -30,7 +30,8 @@ Program openProgram(const JobSpec &job) {
 }
 
 std::string emulatedDevice(const Program &program, const Options &options) {
-  return fmt::format("{} emulated ranks (threads of this machine, {} mode, seed {})", program.worldSize, options.mode, options.job.seed);
+  return fmt::format("{} emulated ranks ({}threads of this machine, {} mode, seed {})", program.worldSize, options.whyEmulated, options.mode,
+                     options.job.seed);
 }
 
 void runOneEmulated(const Options &options, Outcome &outcome) {

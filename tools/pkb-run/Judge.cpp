@@ -108,7 +108,8 @@ void Judge::compareBound(int trial, int rank, const Sample &sample, double magni
       bool same = (std::isnan(reference) && std::isnan(ours)) || reference == ours;
       if (!same) {
         verdict.unwritten += isPoison(sample.ours + i / parts * format.bytes) && i % parts == 0;
-        if (verdict.mismatches++ == 0) {
+        ++verdict.mismatches;
+        if (nonFinite.empty()) {
           note(trial, rank, sample, i, ours, reference);
           worstKey = HUGE_VAL;
           nonFinite = fmt::format("{} where the original gives {}", ours, reference);

@@ -114,6 +114,7 @@ json TimeTable::json() const {
           {"link_bytes", linkBytes},
           {"link_rate", linkRate},
           {"kernel_bytes", oursBytes == "?" ? nlohmann::json() : nlohmann::json(std::stoll(oursBytes))},
+          {"host", raw.value("host", nlohmann::json::object())},
           {"counted", raw.value("launches", nlohmann::json::object())},
           {"rotating_groups", raw.value("rotating_groups", 1)},
           {"calls_checked", raw.value("calls_checked", 0)},

@@ -14,8 +14,8 @@ using namespace pkb::run;
 
 namespace {
 
-/// True if `ranks` GPUs are to be used; throws where --device=gpu cannot be had.
-bool useGpus(const Options &options, int ranks) {
+/// True if `ranks` GPUs are to be used; throws where --device=gpu cannot be had. Notes in `options` why not where auto does without.
+bool useGpus(Options &options, int ranks) {
   if (options.device == "emulated") {
     return false;
   }
@@ -24,6 +24,9 @@ bool useGpus(const Options &options, int ranks) {
   if (options.device == "gpu" && gpus < ranks) {
     throw Failure(BadInput, fmt::format("the program needs {} GPUs, this machine has {}{}; use --device=emulated", ranks, gpus,
                                         why.empty() ? "" : " (" + why + ")"));
+  }
+  if (gpus < ranks) {
+    options.whyEmulated = gpus == 0 ? "no GPU; " : fmt::format("{} GPU{} for {} ranks; ", gpus, gpus == 1 ? "" : "s", ranks);
   }
   return gpus >= ranks;
 }
@@ -53,7 +56,7 @@ void runOnGpus(GpuPool &pool, const Options &options, Outcome &outcome) {
 }
 
 /// Jobs on GPUs where there are enough, the rest on emulated ranks.
-void runBatch(const Options &options, Report &report) {
+void runBatch(Options &options, Report &report) {
   std::vector<JobSpec> emulated;
   std::unique_ptr<GpuPool> pool;
   for (const JobSpec &job : readBatch(options)) {
@@ -85,7 +88,7 @@ void runBatch(const Options &options, Report &report) {
   }
 }
 
-void runSingle(const Options &options, Report &report) {
+void runSingle(Options &options, Report &report) {
   Outcome outcome;
   outcome.job = options.job;
   guarded(outcome, [&] {

@@ -19,7 +19,7 @@ import unittest
 import handmade
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-KINDS = {"reduce": "all_reduce", "gather": "all_gather", "exchange": "all_to_all"}
+KINDS = {"reduce": "all_reduce", "reduce_in_place": "all_reduce", "gather": "all_gather", "exchange": "all_to_all"}
 PKB_RUN = shutil.which("pkb-run")
 FOLDER = None
 
@@ -32,11 +32,12 @@ def setUpModule():
     global FOLDER
     FOLDER = tempfile.mkdtemp(prefix="pkb-cli-test-")
     model = os.path.join(HERE, "model.py")
-    jobs = [(f, "inputs", w) for f in KINDS for w in (2, 4)] + [("reduce", "slow_inputs", 2)]
+    jobs = [(f, "inputs", w) for f in KINDS for w in (2, 4)]
+    jobs += [("reduce", name, 2) for name in ("slow_inputs", "large_inputs", "growing_inputs")]
     batch = []
     for function, inputs, w in jobs:
         out = path(bundle_name(function, w, inputs))
-        batch.append({"function": f"{model}:{function}", "inputs": f"{model}:{inputs}", "world_size": w, "output": out})
+        batch.append({"trials": 0 if inputs == "growing_inputs" else 2, "function": f"{model}:{function}", "inputs": f"{model}:{inputs}", "world_size": w, "output": out})
     with open(path("exports.json"), "w") as f:
         json.dump(batch, f)
     subprocess.run([sys.executable, "-m", "pkb.export", "--batch", path("exports.json")], check=True, capture_output=True, timeout=300)
@@ -55,7 +56,7 @@ def make(function, w=2, mistake=None, inputs="inputs"):
     bundle = path(bundle_name(function, w, inputs))
     program = path(f"{function}.{inputs}.{w}.{mistake}.cu")
     with open(program, "w") as f:
-        f.write(handmade.program(KINDS[function], bundle, mistake))
+        f.write(handmade.program(KINDS[function], bundle, mistake, function == "reduce_in_place"))
     return program, bundle
 
 
@@ -89,7 +90,8 @@ class RightPrograms(Case):
                     lines = done.stdout.splitlines()
                     self.assertEqual(lines[0], f"device: {w} emulated ranks (threads of this machine, value mode, seed 3)")
                     self.assertIn("verdict: right, 3 trials", lines[-1])
-                    self.assertIn("exact" if function != "reduce" else "bound", lines[3])
+                    self.assertIn("bound" if "reduce" in function else "exact", lines[3])
+                    self.assertIn("bound" if function == "reduce_in_place" else "exact", lines[4])
         self.nothing_left()
 
     def test_time_on_emulated_ranks_is_not_timed(self):
@@ -106,6 +108,26 @@ class RightPrograms(Case):
         done = run(make("reduce")[0])
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("verdict: ran, not checked", done.stdout)
+
+    def test_infinities_and_nans_as_the_original_has_them(self):
+        program, bundle = make("reduce", 2, inputs="large_inputs")
+        done = run(program, "--check", bundle)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        program, bundle = make("reduce", 2, "constant", inputs="large_inputs")
+        done = run(program, "--check", bundle)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("inf where the original gives", done.stdout)
+
+    def test_auto_says_what_keeps_the_gpus_out(self):
+        program, bundle = make("gather")
+        for gpus, text in ((0, "no GPU; "), (1, "1 GPU for 2 ranks; ")):
+            done = run(program, "--check", bundle, f"--assume-gpus={gpus}")
+            self.assertEqual(done.stdout.splitlines()[0], f"device: 2 emulated ranks ({text}threads of this machine, value mode, seed 0)")
+
+    def test_arguments_outside_of_what_was_compiled(self):
+        program, bundle = make("reduce", 2, inputs="growing_inputs")
+        self.refused(run(program, "--check", bundle), 3, "input 0 of 'solution' must have sizes [16, 24], got: [32, 24]")
+        self.assertEqual(run(program, "--check", bundle, "--trials=1").returncode, 0)
 
     def test_json_lines(self):
         program, bundle = make("reduce", 4)
@@ -147,6 +169,9 @@ class WrongPrograms(Case):
 
     def test_a_changed_constant(self):
         self.wrong("reduce", "constant", "elements are past the bound, worst at rank", "verdict: wrong")
+
+    def test_an_argument_left_otherwise(self):
+        self.wrong("reduce_in_place", "constant", "argument 0  bfloat16  32x24  bound", "verdict: wrong")
 
     def test_a_part_that_is_not_written(self):
         self.wrong("gather", "unwritten", "elements were never written, first at rank 0, trial 0, element [0,31,16]")

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs by hand, in the emitted style, for the tests of pkb-run: independent of the compiler.
 
-    python handmade.py KIND BUNDLE OUT.cu [--mistake M]
+    python handmade.py KIND BUNDLE OUT.cu [--mistake M] [--in-place]
 
 KIND is all_reduce (sum), all_gather (into [W, ...]) or all_to_all (equal parts of dimension 0); the bundle gives world size and the
-shape and dtype (bfloat16 or float32) of the one argument. Mistakes: constant (a wrong factor), unwritten (the last vector of the
+shape and dtype (bfloat16 or float32) of the one argument; in place the result is the argument. Mistakes: constant (a wrong factor), unwritten (the last vector of the
 result is not stored), peer (one rank's block lands in another's place), wait (nobody waits, so a peer's data may be missed),
 hang (waits for a signal that never comes).
 """
@@ -106,7 +106,7 @@ def region_bytes(w, half):
     return 4096 + w * 256 * 128 + 2 * w * (1 << 20) + 2 * (half + 128)
 
 
-def program(kind, bundle, mistake=None):
+def program(kind, bundle, mistake=None, in_place=False):
     """The text of the `.cu`."""
     with open(bundle, "rb") as f:
         digest = hashlib.sha256(f.read()).hexdigest()
@@ -123,12 +123,12 @@ def program(kind, bundle, mistake=None):
     manifest = {
         "schema": "pkb-manifest", "version": [1, 0], "name": "solution", "program": "0" * 64, "world_size": w, "target": f"h200x{w}",
         "bundle": digest, "data": None, "groups": [{"id": 0, "partition": [list(range(w))]}], "arguments": [spec],
-        "outputs": [{"slot": 1, "alias_of": None, **out}],
+        "outputs": [{"slot": 0 if in_place else 1, "alias_of": 0 if in_place else None, **out}],
         "input_tree": {"kind": "tuple", "items": [{"kind": "tensor", "id": 0}]}, "output_tree": {"kind": "tensor", "id": 0},
-        "slots": [{"id": 0, "kind": "argument", "index": 0, **spec}, {"id": 1, "kind": "output", "index": 0, **out}],
+        "slots": [{"id": 0, "kind": "argument", "index": 0, **spec}] + [{"id": 1, "kind": "output", "index": 0, **out}][: not in_place],
         "steps": [{
             "kind": "launch", "kernel": f"{kind}_0", "group": 0, "grid": 1, "block": 256, "source": "by hand",
-            "pointers": [{"slot": 0, "offset": 0}, {"slot": 1, "offset": 0}],
+            "pointers": [{"slot": 0, "offset": 0}, {"slot": 0 if in_place else 1, "offset": 0, "written": True}],
         }],
         "kernels": [{
             "name": f"{kind}_0", "block": 256, "min_blocks": 1, "grid": [1, 1], "ranks": w, "pointers": 2, "mechanism": "ldst",
@@ -147,9 +147,10 @@ def main():
     p.add_argument("bundle")
     p.add_argument("out")
     p.add_argument("--mistake", choices=["constant", "unwritten", "peer", "wait", "hang"])
+    p.add_argument("--in-place", action="store_true")
     options = p.parse_args()
     with open(options.out, "w") as f:
-        f.write(program(options.kind, options.bundle, options.mistake))
+        f.write(program(options.kind, options.bundle, options.mistake, options.in_place))
     return 0
 
 

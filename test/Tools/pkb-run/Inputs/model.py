@@ -15,6 +15,11 @@ def reduce(x):
     return out
 
 
+def reduce_in_place(x):
+    dist.all_reduce(x)
+    return x
+
+
 def gather(x):
     out = [torch.empty_like(x) for _ in range(dist.get_world_size())]
     dist.all_gather(out, x)
@@ -30,6 +35,20 @@ def exchange(x):
 def inputs(rank, world_size, device, trial=0):
     g = torch.Generator().manual_seed(100 * rank + trial)
     return (torch.randn(8 * world_size, 24, generator=g).bfloat16().to(device),)
+
+
+def large_inputs(rank, world_size, device, trial=0):
+    """Sums of these overflow to infinities of both signs; one element is NaN on one rank."""
+    x = inputs(rank, world_size, device, trial)[0] * 2e38
+    if rank == 1:
+        x[3, 4] = float("nan")
+    return (x,)
+
+
+def growing_inputs(rank, world_size, device, trial=0):
+    """Trial 1 and later have twice the rows."""
+    x = inputs(rank, world_size, device, trial)[0]
+    return (torch.cat([x, x]) if trial else x,)
 
 
 def slow_inputs(rank, world_size, device, trial=0):
