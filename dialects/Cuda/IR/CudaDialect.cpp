@@ -16,6 +16,46 @@ using namespace pkb::cuda;
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Cuda/IR/CudaTypes.cpp.inc"
 
+//===----------------------------------------------------------------------===//
+// Regions in text: last, and let go by hand (the reason is in XferDialect.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Fails after nothing refers to what the regions define.
+static ParseResult letGo(ArrayRef<Region *> regions) {
+  for (Region *region : regions)
+    for (Block &block : *region)
+      block.dropAllDefinedValueUses();
+  return failure();
+}
+
+/// `{}` is a region of one empty block.
+static ParseResult parseBlockOf(OpAsmParser &parser, Region &region) {
+  if (parser.parseRegion(region))
+    return failure();
+  if (region.empty())
+    region.emplaceBlock();
+  return success();
+}
+
+static ParseResult parseBody(OpAsmParser &parser, Region &body) {
+  return failed(parseBlockOf(parser, body)) ? letGo(&body) : success();
+}
+
+static void printBody(OpAsmPrinter &printer, Operation *, Region &body) { printer.printRegion(body); }
+
+static ParseResult parseLoadStore(OpAsmParser &parser, Region &load, Region &store) {
+  if (parser.parseKeyword("load") || parseBlockOf(parser, load) || parser.parseKeyword("store") || parseBlockOf(parser, store))
+    return letGo({&load, &store});
+  return success();
+}
+
+static void printLoadStore(OpAsmPrinter &printer, Operation *, Region &load, Region &store) {
+  printer << "load ";
+  printer.printRegion(load);
+  printer << " store ";
+  printer.printRegion(store);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Cuda/IR/CudaOps.cpp.inc"
 

@@ -29,7 +29,7 @@ def Cuda_KernelOp : Cuda_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
                        I64Attr:$threads, I64Attr:$min_blocks, I64Attr:$region_bytes, Xfer_MechanismAttr:$mechanism, StrAttr:$summary,
                        OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<I64Attr>:$sent_bytes);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name attr-dict-with-keyword custom<Body>($body)";
   let hasVerifier = 1;
 }
 
@@ -156,7 +156,7 @@ def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
   }];
   let arguments = (ins Index:$count, I64Attr:$unroll);
   let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$store);
-  let assemblyFormat = "$count `unroll` $unroll `load` $load `store` $store attr-dict";
+  let assemblyFormat = "$count `unroll` $unroll attr-dict-with-keyword custom<LoadStore>($load, $store)";
   let hasVerifier = 1;
 }
 

@@ -19,6 +19,72 @@ using namespace pkb::xfer;
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Xfer/IR/XferTypes.cpp.inc"
 
+//===----------------------------------------------------------------------===//
+// Regions in text
+//===----------------------------------------------------------------------===//
+//
+// A generated parser that fails frees the regions it has read, while a name that was used before its definition may still refer to a value
+// in them: the parser then writes to freed memory. So regions come last and are let go by hand.
+
+/// Fails after nothing refers to what the regions define.
+static ParseResult letGo(ArrayRef<Region *> regions) {
+  for (Region *region : regions)
+    for (Block &block : *region)
+      block.dropAllDefinedValueUses();
+  return failure();
+}
+
+/// `{}` is a region of one empty block.
+static ParseResult parseBlockOf(OpAsmParser &parser, Region &region) {
+  if (parser.parseRegion(region))
+    return failure();
+  if (region.empty())
+    region.emplaceBlock();
+  return success();
+}
+
+static ParseResult parseBody(OpAsmParser &parser, Region &body) {
+  return failed(parseBlockOf(parser, body)) ? letGo(&body) : success();
+}
+
+static void printBody(OpAsmPrinter &printer, Operation *, Region &body) { printer.printRegion(body); }
+
+static ParseResult parseProduceConsume(OpAsmParser &parser, Region &produce, Region &consume) {
+  if (parser.parseKeyword("produce") || parseBlockOf(parser, produce) || parser.parseKeyword("consume") ||
+      parseBlockOf(parser, consume))
+    return letGo({&produce, &consume});
+  return success();
+}
+
+static void printProduceConsume(OpAsmPrinter &printer, Operation *, Region &produce, Region &consume) {
+  printer << "produce ";
+  printer.printRegion(produce);
+  printer << " consume ";
+  printer.printRegion(consume);
+}
+
+static ParseResult parseMapBody(OpAsmParser &parser, Region &body, SmallVectorImpl<Type> &tiles, Type &result) {
+  FunctionType type;
+  if (parseBlockOf(parser, body) || parser.parseColon())
+    return letGo(&body);
+  SMLoc place = parser.getCurrentLocation();
+  if (parser.parseType(type))
+    return letGo(&body);
+  if (type.getNumResults() != 1) {
+    parser.emitError(place) << "expected one result, got: " << type.getNumResults();
+    return letGo(&body);
+  }
+  tiles.append(type.getInputs().begin(), type.getInputs().end());
+  result = type.getResult(0);
+  return success();
+}
+
+static void printMapBody(OpAsmPrinter &printer, Operation *op, Region &body, TypeRange tiles, Type result) {
+  printer.printRegion(body);
+  printer << " : ";
+  printer.printFunctionalType(tiles, TypeRange(result));
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Xfer/IR/XferOps.cpp.inc"
 

@@ -48,7 +48,7 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
                        OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
                        DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? attr-dict-with-keyword $body";
+  let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? attr-dict-with-keyword custom<Body>($body)";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Ranks per group.
@@ -85,7 +85,7 @@ def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]>
   }];
   let arguments = (ins I64Attr:$elements, I64Attr:$chunk);
   let regions = (region SizedRegion<1>:$produce, SizedRegion<1>:$consume);
-  let assemblyFormat = "$elements `by` $chunk `produce` $produce `consume` $consume attr-dict";
+  let assemblyFormat = "$elements `by` $chunk attr-dict-with-keyword custom<ProduceConsume>($produce, $consume)";
   let hasVerifier = 1;
 }
 
@@ -98,7 +98,7 @@ def Xfer_ForPeersOp : Xfer_Op<"for_peers", [NoTerminator, SingleBlock, Recursive
     * `for_peers_c1`: the body has one argument of type index.
   }];
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$body attr-dict";
+  let assemblyFormat = "attr-dict-with-keyword custom<Body>($body)";
   let hasVerifier = 1;
 }
 
@@ -221,7 +221,7 @@ def Xfer_MapOp : Xfer_Op<"map", [Pure, SingleBlock]> {
   let arguments = (ins Variadic<Xfer_TileType>:$tiles);
   let results = (outs Xfer_TileType:$result);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$tiles $body attr-dict `:` functional-type($tiles, $result)";
+  let assemblyFormat = "$tiles attr-dict-with-keyword custom<MapBody>($body, type($tiles), type($result))";
   let hasVerifier = 1;
 }
 

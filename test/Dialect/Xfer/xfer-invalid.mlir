@@ -713,3 +713,37 @@ xfer.kernel @k group(<[[0, 1]]>)
   ^bb0(%k: !xfer.chunk):
   }
 }
+
+// -----
+
+// A region that cannot be parsed is let go, also where a name of it was used before.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  %f = xfer.flags : !xfer.flags
+  xfer.signal %f chunk %k
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+    // expected-error @+1 {{custom op 'xfer.nothing' is unknown}}
+    xfer.nothing
+  }
+}
+
+// -----
+
+// A map has one result.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<16xf32>):
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %a chunk %k : memref<8xf32> -> <f32>
+    // expected-error @+4 {{expected one result, got: 2}}
+    %m:2 = xfer.map %t {
+    ^bb0(%x: f32):
+      xfer.yield %x : f32
+    } : (!xfer.tile<f32>) -> (!xfer.tile<f32>, !xfer.tile<f32>)
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
