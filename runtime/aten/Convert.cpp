@@ -43,7 +43,8 @@ c10::Device deviceOf(const std::string &text, const Plan &plan) {
   return c10::Device(text);
 }
 
-c10::IValue listOf(const Json &items, const c10::TypePtr &element, const char *key, std::optional<int32_t> count, const Plan &plan) {
+c10::IValue listOf(const Json &items, const c10::TypePtr &element, const char *key, std::optional<int32_t> count,
+                   const Plan &plan) {
   if (!items.is_array()) {
     throw std::runtime_error("argument " + items.dump() + " is no list");
   }
@@ -79,9 +80,20 @@ c10::IValue listOf(const Json &items, const c10::TypePtr &element, const char *k
 } // namespace
 
 at::ScalarType scalarTypeOf(int32_t dtype) {
-  static constexpr at::ScalarType types[PKB_DTYPE_COUNT] = {
-      at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kChar, at::kShort, at::kInt, at::kLong, at::kByte, at::kBool,
-      at::ScalarType::Float8_e4m3fn, at::ScalarType::Float8_e5m2, at::ScalarType::ComplexFloat, at::ScalarType::ComplexDouble};
+  static constexpr at::ScalarType types[PKB_DTYPE_COUNT] = {at::kDouble,
+                                                            at::kFloat,
+                                                            at::kHalf,
+                                                            at::kBFloat16,
+                                                            at::kChar,
+                                                            at::kShort,
+                                                            at::kInt,
+                                                            at::kLong,
+                                                            at::kByte,
+                                                            at::kBool,
+                                                            at::ScalarType::Float8_e4m3fn,
+                                                            at::ScalarType::Float8_e5m2,
+                                                            at::ScalarType::ComplexFloat,
+                                                            at::ScalarType::ComplexDouble};
   if (dtype < 0 || dtype >= PKB_DTYPE_COUNT) {
     throw std::runtime_error("slot has dtype number " + std::to_string(dtype) + ", which does not exist");
   }
@@ -89,20 +101,22 @@ at::ScalarType scalarTypeOf(int32_t dtype) {
 }
 
 at::ScalarType scalarTypeOf(const std::string &name) {
-  static constexpr const char *names[PKB_DTYPE_COUNT] = {"float64", "float32", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "bool",
-                                                         "float8_e4m3fn", "float8_e5m2", "complex64", "complex128"};
+  static constexpr const char *names[PKB_DTYPE_COUNT] = {
+      "float64", "float32", "float16", "bfloat16",      "int8",        "int16",     "int32",
+      "int64",   "uint8",   "bool",    "float8_e4m3fn", "float8_e5m2", "complex64", "complex128"};
   for (int32_t i = 0; i < PKB_DTYPE_COUNT; ++i) {
     if (name == names[i]) {
       return scalarTypeOf(i);
     }
   }
-  static constexpr std::pair<const char *, at::ScalarType> others[] = {{"uint16", at::ScalarType::UInt16},
-                                                                        {"uint32", at::ScalarType::UInt32},
-                                                                        {"uint64", at::ScalarType::UInt64},
-                                                                        {"complex32", at::ScalarType::ComplexHalf},
-                                                                        {"float8_e4m3fnuz", at::ScalarType::Float8_e4m3fnuz},
-                                                                        {"float8_e5m2fnuz", at::ScalarType::Float8_e5m2fnuz},
-                                                                        {"float8_e8m0fnu", at::ScalarType::Float8_e8m0fnu}};
+  static constexpr std::pair<const char *, at::ScalarType> others[] = {
+      {"uint16", at::ScalarType::UInt16},
+      {"uint32", at::ScalarType::UInt32},
+      {"uint64", at::ScalarType::UInt64},
+      {"complex32", at::ScalarType::ComplexHalf},
+      {"float8_e4m3fnuz", at::ScalarType::Float8_e4m3fnuz},
+      {"float8_e5m2fnuz", at::ScalarType::Float8_e5m2fnuz},
+      {"float8_e8m0fnu", at::ScalarType::Float8_e8m0fnu}};
   for (auto &[other, type] : others) {
     if (name == other) {
       return type;
@@ -111,7 +125,8 @@ at::ScalarType scalarTypeOf(const std::string &name) {
   throw std::runtime_error("dtype '" + name + "' is not known");
 }
 
-c10::IValue convertConstant(const Json &json, const c10::TypePtr &type, std::optional<int32_t> count, const Plan &plan) {
+c10::IValue convertConstant(const Json &json, const c10::TypePtr &type, std::optional<int32_t> count,
+                            const Plan &plan) {
   using Kind = c10::TypeKind;
   if (!json.is_object() || json.size() != 1) {
     throw std::runtime_error("argument " + json.dump() + " is not an object with one key");
@@ -156,10 +171,11 @@ c10::IValue convertConstant(const Json &json, const c10::TypePtr &type, std::opt
       return int64_t(at::kStrided);
     }
     if (key == "mf") {
-      static constexpr std::pair<const char *, at::MemoryFormat> formats[] = {{"contiguous", at::MemoryFormat::Contiguous},
-                                                                              {"preserve", at::MemoryFormat::Preserve},
-                                                                              {"channels_last", at::MemoryFormat::ChannelsLast},
-                                                                              {"channels_last_3d", at::MemoryFormat::ChannelsLast3d}};
+      static constexpr std::pair<const char *, at::MemoryFormat> formats[] = {
+          {"contiguous", at::MemoryFormat::Contiguous},
+          {"preserve", at::MemoryFormat::Preserve},
+          {"channels_last", at::MemoryFormat::ChannelsLast},
+          {"channels_last_3d", at::MemoryFormat::ChannelsLast3d}};
       std::string name = value.get<std::string>();
       for (auto &[known, format] : formats) {
         if (name == known || name == std::string(known) + "_format") {
@@ -194,8 +210,10 @@ c10::IValue convertConstant(const Json &json, const c10::TypePtr &type, std::opt
     }
     bad(json, type);
   case Kind::TensorType:
-    if (key == "i" || key == "f" || key == "b" || key == "c") { // torch's wrapped number, which promotes as a number does
-      at::Tensor number = c10::scalar_to_tensor(convertConstant(json, c10::NumberType::get(), std::nullopt, plan).toScalar());
+    if (key == "i" || key == "f" || key == "b" ||
+        key == "c") { // torch's wrapped number, which promotes as a number does
+      at::Tensor number =
+          c10::scalar_to_tensor(convertConstant(json, c10::NumberType::get(), std::nullopt, plan).toScalar());
       number.unsafeGetTensorImpl()->set_wrapped_number(true);
       return number;
     }

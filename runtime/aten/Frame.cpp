@@ -4,11 +4,11 @@
 #include "Plan.h"
 
 #include <ATen/Parallel.h>
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/ops/empty_strided.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/TensorImpl.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
-#include <ATen/core/LegacyTypeDispatch.h>
 
 namespace pkb_aten {
 namespace {
@@ -26,7 +26,8 @@ bool samePlace(const at::Tensor &a, const at::Tensor &b) {
   if (a.is_same(b)) {
     return true;
   }
-  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.device() != b.device() || a.data_ptr() != b.data_ptr()) {
+  if (a.scalar_type() != b.scalar_type() || a.sizes() != b.sizes() || a.device() != b.device() ||
+      a.data_ptr() != b.data_ptr()) {
     return false;
   }
   for (int64_t i = 0; i < a.dim(); ++i) {
@@ -53,9 +54,11 @@ struct Modes {
 };
 
 at::Tensor makeBound(const Slot &slot, c10::Device device) {
-  c10::Storage storage(c10::Storage::use_byte_size_t(), slot.extentBytes, c10::DataPtr(nullptr, device), nullptr, false);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), slot.extentBytes, c10::DataPtr(nullptr, device), nullptr,
+                       false);
   c10::DispatchKeySet keys(device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
-  at::Tensor tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, c10::scalarTypeToTypeMeta(slot.dtype));
+  at::Tensor tensor =
+      at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, c10::scalarTypeToTypeMeta(slot.dtype));
   tensor.unsafeGetTensorImpl()->set_sizes_and_strides(slot.sizes, slot.strides);
   return tensor;
 }
@@ -134,8 +137,8 @@ void Frame::land(const Step &step, const Result &result, int32_t slot, const at:
     throw std::runtime_error("returned no tensor for slot " + std::to_string(slot));
   }
   if (value.scalar_type() != desc.dtype || value.sizes() != at::IntArrayRef(desc.sizes)) {
-    throw std::runtime_error("returned " + shapeText(value.scalar_type(), value.sizes()) + " for slot " + std::to_string(slot) + ", which was recorded as " +
-                             shapeText(desc.dtype, desc.sizes));
+    throw std::runtime_error("returned " + shapeText(value.scalar_type(), value.sizes()) + " for slot " +
+                             std::to_string(slot) + ", which was recorded as " + shapeText(desc.dtype, desc.sizes));
   }
   at::Tensor &tensor = tensors[size_t(slot)];
   bool placed = tensor.defined() || desc.memory != PKB_ATEN_OWN;
@@ -160,7 +163,8 @@ void Frame::land(const Step &step, const Result &result, int32_t slot, const at:
 
 void Frame::take(const Step &step, torch::jit::Stack &stack) {
   if (stack.size() != step.results.size()) {
-    throw std::runtime_error("returned " + std::to_string(stack.size()) + " values, expected " + std::to_string(step.results.size()));
+    throw std::runtime_error("returned " + std::to_string(stack.size()) + " values, expected " +
+                             std::to_string(step.results.size()));
   }
   for (size_t i = 0; i < step.results.size(); ++i) {
     const Result &result = step.results[i];
@@ -175,7 +179,8 @@ void Frame::take(const Step &step, torch::jit::Stack &stack) {
     }
     auto values = stack[i].toTensorVector();
     if (values.size() != result.slots.size()) {
-      throw std::runtime_error("returned a list of " + std::to_string(values.size()) + " tensors, recorded were " + std::to_string(result.slots.size()));
+      throw std::runtime_error("returned a list of " + std::to_string(values.size()) + " tensors, recorded were " +
+                               std::to_string(result.slots.size()));
     }
     for (size_t k = 0; k < values.size(); ++k) {
       if (result.slots[k] >= 0) {
@@ -212,14 +217,15 @@ void Frame::allocateResults(const Step &step) {
     for (int32_t slot : result.slots) {
       if (slot >= 0 && !tensors[size_t(slot)].defined() && plan.slots[size_t(slot)].memory == PKB_ATEN_OWN) {
         const Slot &desc = plan.slots[size_t(slot)];
-        tensors[size_t(slot)] = at::empty_strided(desc.sizes, desc.strides, at::TensorOptions().dtype(desc.dtype).device(plan.device));
+        tensors[size_t(slot)] =
+            at::empty_strided(desc.sizes, desc.strides, at::TensorOptions().dtype(desc.dtype).device(plan.device));
       }
     }
   }
 }
 
-/// CPU: an operator that only makes views of its arguments touches no data, so it can run ahead of the stream. False if it made
-/// a copy after all (say a reshape of strides that have no view).
+/// CPU: an operator that only makes views of its arguments touches no data, so it can run ahead of the stream. False if
+/// it made a copy after all (say a reshape of strides that have no view).
 bool Frame::tryView(const Step &step) {
   torch::jit::Stack stack = fill(step);
   std::vector<const c10::StorageImpl *> inputs;
@@ -237,14 +243,16 @@ bool Frame::tryView(const Step &step) {
     bool shares = std::find(inputs.begin(), inputs.end(), value.storage().unsafeGetStorageImpl()) != inputs.end();
     const Slot &desc = plan.slots[size_t(slot)];
     bool given = tensors[size_t(slot)].defined() || desc.memory != PKB_ATEN_OWN;
-    return shares && (given ? value.sizes() == at::IntArrayRef(desc.sizes) && samePlace(at(slot), value) : sameStrides(value, desc));
+    return shares && (given ? value.sizes() == at::IntArrayRef(desc.sizes) && samePlace(at(slot), value)
+                            : sameStrides(value, desc));
   };
   for (size_t i = 0; i < step.results.size(); ++i) {
     const Result &result = step.results[i];
     if (result.slots.empty()) {
       continue;
     }
-    std::vector<at::Tensor> values = result.list ? stack[i].toTensorVector() : std::vector<at::Tensor>{stack[i].toTensor()};
+    std::vector<at::Tensor> values =
+        result.list ? stack[i].toTensorVector() : std::vector<at::Tensor>{stack[i].toTensor()};
     if (values.size() != result.slots.size()) {
       return false;
     }

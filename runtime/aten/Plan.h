@@ -22,8 +22,8 @@ struct Slot {
   std::vector<int64_t> sizes, strides;
   int32_t memory = PKB_ATEN_BOUND;
   int32_t root = -1;
-  int64_t offset = 0;      // bytes
-  size_t extentBytes = 0;  // from the first element to the end of the last
+  int64_t offset = 0;     // bytes
+  size_t extentBytes = 0; // from the first element to the end of the last
 };
 
 /// A tensor argument: where in the stack it goes, and which slots it names (-1: None).
@@ -44,16 +44,17 @@ struct Result {
 struct Step {
   bool copy = false; // slots from -> to
   int32_t from = -1, to = -1;
-  std::string name;  // "aten::mm", for messages
+  std::string name; // "aten::mm", for messages
   std::optional<c10::OperatorHandle> op;
   /// All arguments with their constants; tensors are filled in per call.
   torch::jit::Stack stack;
   std::vector<TensorArgument> tensors;
   std::vector<Result> results;
   bool viewing = false; // any result is a view
-  /// The overload that writes into given tensors, where every result has memory before the call and such an overload exists.
+  /// The overload that writes into given tensors, where every result has memory before the call and such an overload
+  /// exists.
   std::optional<c10::OperatorHandle> outOp;
-  std::vector<int32_t> outFrom;  // per argument of outOp: position in `stack`, or -1 - i for result i
+  std::vector<int32_t> outFrom; // per argument of outOp: position in `stack`, or -1 - i for result i
 };
 
 struct Plan {
@@ -66,7 +67,7 @@ struct Frame {
   explicit Frame(Plan &plan);
 
   Plan &plan;
-  std::vector<at::Tensor> tensors;  // per slot; undefined until bound or made
+  std::vector<at::Tensor> tensors; // per slot; undefined until bound or made
 
   void bind(int32_t slot, void *data);
   void reset();
@@ -91,8 +92,10 @@ private:
 void prepareStep(Plan &plan, const nlohmann::json &json);
 
 // Convert.cpp
-/// The constant `json` as a value of the schema's `type` (`count`: fixed length of a list that may be given as one element).
-c10::IValue convertConstant(const nlohmann::json &json, const c10::TypePtr &type, std::optional<int32_t> count, const Plan &plan);
+/// The constant `json` as a value of the schema's `type` (`count`: fixed length of a list that may be given as one
+/// element).
+c10::IValue convertConstant(const nlohmann::json &json, const c10::TypePtr &type, std::optional<int32_t> count,
+                            const Plan &plan);
 
 /// The scalar type of a pkb_dtype or of torch's name for it. Throws std::runtime_error.
 at::ScalarType scalarTypeOf(int32_t dtype);

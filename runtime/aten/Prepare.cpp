@@ -56,7 +56,8 @@ void prepareArgument(Plan &plan, Step &step, const c10::Argument &argument, cons
     return prepareArgument(plan, step, argument, Json{{"ts", slots}});
   }
   if ((one && (!kind || *kind != TensorArgument::One)) || (many && (!kind || *kind == TensorArgument::One))) {
-    throw std::runtime_error("argument '" + argument.name() + "' is " + argument.type()->str() + ", got: " + json.dump());
+    throw std::runtime_error("argument '" + argument.name() + "' is " + argument.type()->str() +
+                             ", got: " + json.dump());
   }
   if (one) {
     step.tensors.push_back({TensorArgument::One, position, {slotOf(json["t"], plan)}});
@@ -81,7 +82,8 @@ void prepareArguments(Plan &plan, Step &step, const c10::FunctionSchema &schema,
   Json kwargs = json.value("kwargs", Json::array());
   size_t used = 0;
   if (args.size() > schema.arguments().size()) {
-    throw std::runtime_error("is given " + std::to_string(args.size()) + " arguments, takes " + std::to_string(schema.arguments().size()));
+    throw std::runtime_error("is given " + std::to_string(args.size()) + " arguments, takes " +
+                             std::to_string(schema.arguments().size()));
   }
   for (size_t i = 0; i < schema.arguments().size(); ++i) {
     const c10::Argument &argument = schema.arguments()[i];
@@ -115,7 +117,8 @@ void prepareResults(Plan &plan, Step &step, const c10::FunctionSchema &schema, c
   const Json &results = json.at("results");
   // Operators that return nothing, or whose returns nobody uses, may leave the rest out.
   if (results.size() > schema.returns().size()) {
-    throw std::runtime_error("has " + std::to_string(results.size()) + " results, returns " + std::to_string(schema.returns().size()));
+    throw std::runtime_error("has " + std::to_string(results.size()) + " results, returns " +
+                             std::to_string(schema.returns().size()));
   }
   for (size_t i = 0; i < schema.returns().size(); ++i) {
     Result result;
@@ -154,7 +157,9 @@ void findOut(Plan &plan, Step &step, const c10::FunctionSchema &schema) {
     return;
   }
   auto &dispatcher = c10::Dispatcher::singleton();
-  auto droppable = [](const std::string &name) { return name == "dtype" || name == "layout" || name == "device" || name == "pin_memory"; };
+  auto droppable = [](const std::string &name) {
+    return name == "dtype" || name == "layout" || name == "device" || name == "pin_memory";
+  };
   for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
     if (name.name != schema.name()) {
       continue;
@@ -212,7 +217,8 @@ void prepareStep(Plan &plan, const Json &json) {
   step.name = op + (overload.empty() ? "" : "." + overload);
   step.op = c10::Dispatcher::singleton().findSchema({op, overload == "default" ? "" : overload});
   if (!step.op) {
-    throw std::runtime_error("operator '" + step.name + "' is not in this libtorch (" + pkb_aten_table()->torch_version() + ")");
+    throw std::runtime_error("operator '" + step.name + "' is not in this libtorch (" +
+                             pkb_aten_table()->torch_version() + ")");
   }
   const c10::FunctionSchema &schema = step.op->schema();
   try {

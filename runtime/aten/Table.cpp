@@ -27,7 +27,8 @@ void setError(char *error, size_t bytes, const std::string &text) {
   }
 }
 
-template <typename Body> int guarded(char *error, size_t bytes, const std::string &what, Body &&body) {
+template <typename Body>
+int guarded(char *error, size_t bytes, const std::string &what, Body &&body) {
   try {
     return body();
   } catch (const c10::Error &e) {
@@ -47,7 +48,8 @@ std::string nameOf(pkb_aten_frame *frame, int32_t step) {
 
 const char *torchVersion() { return TORCH_VERSION; }
 
-int planCreate(const pkb_aten_slot *slots, int32_t count, int32_t cuda, int32_t device, pkb_aten_plan **out, char *error, size_t bytes) {
+int planCreate(const pkb_aten_slot *slots, int32_t count, int32_t cuda, int32_t device, pkb_aten_plan **out,
+               char *error, size_t bytes) {
   return guarded(error, bytes, "", [&] {
     auto plan = std::make_unique<pkb_aten_plan>();
     if (cuda) {
@@ -124,7 +126,8 @@ void frameDestroy(pkb_aten_frame *frame) { delete frame; }
 } // namespace
 
 extern "C" const pkb_aten_api *pkb_aten_table(void) {
-  static const pkb_aten_api table = {PKB_ATEN_ABI_VERSION, torchVersion, planCreate, planAdd, planDestroy, frameCreate, frameBind,
-                                     frameData,            run,          execute,    frameReset, frameDestroy};
+  static const pkb_aten_api table = {PKB_ATEN_ABI_VERSION, torchVersion, planCreate, planAdd, planDestroy,
+                                     frameCreate,          frameBind,    frameData,  run,     execute,
+                                     frameReset,           frameDestroy};
   return &table;
 }

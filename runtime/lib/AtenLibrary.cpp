@@ -16,11 +16,12 @@ std::string loaderText() {
   return text ? text : "unknown error";
 }
 
-/// libtorch_cpu of the interpreter that PKB_PYTHON names, for processes that have not loaded torch: libpkb_aten then finds it by
-/// its name among the libraries that are already open.
+/// libtorch_cpu of the interpreter that PKB_PYTHON names, for processes that have not loaded torch: libpkb_aten then
+/// finds it by its name among the libraries that are already open.
 void openTorchOf(const std::string &python) {
   std::string output;
-  const char *query = "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')";
+  const char *query =
+      "import importlib.util as u, os; s = u.find_spec('torch'); print(os.path.dirname(s.origin) if s else '')";
   if (runProgram({python, "-c", query}, output) != 0) {
     return;
   }
@@ -51,7 +52,8 @@ const pkb_aten_api *loadAten() {
   }
   auto table = reinterpret_cast<const pkb_aten_api *(*)()>(dlsym(library, "pkb_aten_table"));
   if (!table || table()->abi_version != PKB_ATEN_ABI_VERSION) {
-    fail(PKB_ERROR_ATEN, "'", path, "' is of another version than this run time (", PKB_ATEN_ABI_VERSION, "); use those of one build");
+    fail(PKB_ERROR_ATEN, "'", path, "' is of another version than this run time (", PKB_ATEN_ABI_VERSION,
+         "); use those of one build");
   }
   return table();
 }

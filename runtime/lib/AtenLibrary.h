@@ -6,7 +6,8 @@
 
 namespace pkb_rt {
 
-/// Opens libpkb_aten.so ($PKB_ATEN_LIBRARY, else beside this library). Throws PKB_ERROR_ATEN if it or its libtorch is missing.
+/// Opens libpkb_aten.so ($PKB_ATEN_LIBRARY, else beside this library). Throws PKB_ERROR_ATEN if it or its libtorch is
+/// missing.
 const pkb_aten_api *loadAten();
 
 } // namespace pkb_rt

@@ -31,7 +31,8 @@ struct Frame {
 };
 
 int millisecondsUntil(std::chrono::steady_clock::time_point deadline) {
-  auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
+  auto left =
+      std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()).count();
   return int(std::clamp<long long>(left, 0, 1 << 30));
 }
 
@@ -145,7 +146,8 @@ void Bootstrap::connectPeers(double timeout) {
   ownPath = pathOf(self);
   sockaddr_un address;
   if (!fillAddress(address, ownPath)) {
-    fail(PKB_ERROR_BOOTSTRAP, "rendezvous directory '", directory, "' is too long for a Unix socket; use a path of less than 90 bytes");
+    fail(PKB_ERROR_BOOTSTRAP, "rendezvous directory '", directory,
+         "' is too long for a Unix socket; use a path of less than 90 bytes");
   }
   // A socket file that nobody listens on is left from a run that was killed; a live one belongs to another run.
   int probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -159,7 +161,8 @@ void Bootstrap::connectPeers(double timeout) {
   }
   unlink(ownPath.c_str());
   listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (listener < 0 || bind(listener, reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0 || listen(listener, size() + 8) != 0) {
+  if (listener < 0 || bind(listener, reinterpret_cast<sockaddr *>(&address), sizeof(address)) != 0 ||
+      listen(listener, size() + 8) != 0) {
     fail(PKB_ERROR_BOOTSTRAP, "cannot listen on '", ownPath, "': ", errnoText());
   }
 
@@ -184,7 +187,8 @@ void Bootstrap::connectPeers(double timeout) {
 
   while (!missing().empty()) {
     if (Clock::now() >= deadline) {
-      fail(PKB_ERROR_BOOTSTRAP, "rank ", self, " waited ", timeout, " s in '", directory, "' and ", listNames(missing()),
+      fail(PKB_ERROR_BOOTSTRAP, "rank ", self, " waited ", timeout, " s in '", directory, "' and ",
+           listNames(missing()),
            " did not come; see whether they were started and what they print (PKB_TIMEOUT_S sets the wait)");
     }
     for (int lower = 0; lower < self; ++lower) {
@@ -193,7 +197,8 @@ void Bootstrap::connectPeers(double timeout) {
       }
       int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
       sockaddr_un other;
-      if (fd >= 0 && fillAddress(other, pathOf(lower)) && connect(fd, reinterpret_cast<sockaddr *>(&other), sizeof(other)) == 0) {
+      if (fd >= 0 && fillAddress(other, pathOf(lower)) &&
+          connect(fd, reinterpret_cast<sockaddr *>(&other), sizeof(other)) == 0) {
         adopt(fd);
       } else if (fd >= 0) {
         close(fd);
@@ -235,8 +240,8 @@ int Bootstrap::handshake(int fd, Clock::time_point deadline) {
     return -1;
   }
   if (other.version != PKB_ABI_VERSION) {
-    fail(PKB_ERROR_BOOTSTRAP, "rank ", other.rank, " runs version ", other.version, " of the run time, this rank version ", PKB_ABI_VERSION,
-         "; use one build on all ranks");
+    fail(PKB_ERROR_BOOTSTRAP, "rank ", other.rank, " runs version ", other.version,
+         " of the run time, this rank version ", PKB_ABI_VERSION, "; use one build on all ranks");
   }
   if (other.size != uint32_t(size())) {
     fail(PKB_ERROR_BOOTSTRAP, "rank ", other.rank, " was started for ", other.size, " ranks, this rank for ", size());
@@ -338,11 +343,13 @@ std::optional<std::tuple<int, std::string, std::string>> Bootstrap::peek(const s
     }
     std::memcpy(&frame, bytes, sizeof(frame));
     size_t have = size_t(n) - sizeof(frame);
-    if (frame.magic != kMagic || frame.nameBytes > have || std::string(bytes + sizeof(frame), frame.nameBytes).compare(0, prefix.size(), prefix) != 0) {
+    if (frame.magic != kMagic || frame.nameBytes > have ||
+        std::string(bytes + sizeof(frame), frame.nameBytes).compare(0, prefix.size(), prefix) != 0) {
       continue;
     }
     size_t payload = std::min<size_t>(frame.payloadBytes, have - frame.nameBytes);
-    return std::make_tuple(rank, std::string(bytes + sizeof(frame), frame.nameBytes), std::string(bytes + sizeof(frame) + frame.nameBytes, payload));
+    return std::make_tuple(rank, std::string(bytes + sizeof(frame), frame.nameBytes),
+                           std::string(bytes + sizeof(frame) + frame.nameBytes, payload));
   }
   return std::nullopt;
 }
@@ -355,7 +362,8 @@ void Bootstrap::hangUp() {
   }
 }
 
-std::vector<std::string> Bootstrap::allgather(const std::string &what, const std::string &mine, const std::vector<int> &ranks) {
+std::vector<std::string> Bootstrap::allgather(const std::string &what, const std::string &mine,
+                                              const std::vector<int> &ranks) {
   std::lock_guard<std::mutex> lock(busy);
   if (mine.size() > kMaxBlob) {
     fail(PKB_ERROR_INTERNAL, "a message of ", mine.size(), " bytes in ", what, " is longer than ", kMaxBlob);
@@ -389,7 +397,8 @@ std::vector<int> Bootstrap::exchangeFds(const std::string &what, int fd, const s
       if (rank != self) {
         receive(rank, what, deadline, &result.back());
         if (result.back() < 0) {
-          fail(PKB_ERROR_BOOTSTRAP, "rank ", rank, " passed no file descriptor during ", what, "; check the limit of open files");
+          fail(PKB_ERROR_BOOTSTRAP, "rank ", rank, " passed no file descriptor during ", what,
+               "; check the limit of open files");
         }
       }
       peers[rank].sequence++;
@@ -405,7 +414,8 @@ std::vector<int> Bootstrap::exchangeFds(const std::string &what, int fd, const s
   return result;
 }
 
-void Bootstrap::agree(const std::string &what, const std::optional<std::string> &error, const std::vector<int> &ranks, int status) {
+void Bootstrap::agree(const std::string &what, const std::optional<std::string> &error, const std::vector<int> &ranks,
+                      int status) {
   std::string mine;
   if (error) {
     mine = char('0' + status) + error->substr(0, 4000);

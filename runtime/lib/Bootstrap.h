@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How the ranks of a context meet: a full mesh of Unix stream sockets whose addresses are files in one directory. Used for
-// small blobs, file descriptors and barriers, all in the same order on every rank; afterwards a closed socket tells that its
-// rank is gone.
+// How the ranks of a context meet: a full mesh of Unix stream sockets whose addresses are files in one directory. Used
+// for small blobs, file descriptors and barriers, all in the same order on every rank; afterwards a closed socket tells
+// that its rank is gone.
 #ifndef PKB_RUNTIME_LIB_BOOTSTRAP_H
 #define PKB_RUNTIME_LIB_BOOTSTRAP_H
 
@@ -28,23 +28,24 @@ public:
   int size() const { return int(peers.size()); }
   const std::vector<int> &everyone() const { return all; }
 
-  /// Every rank of `ranks` (which must contain the own one) gets every rank's blob, in the order of `ranks`. `what` names the
-  /// step in messages and must agree between the ranks. Blobs of at most kMaxBlob bytes.
+  /// Every rank of `ranks` (which must contain the own one) gets every rank's blob, in the order of `ranks`. `what`
+  /// names the step in messages and must agree between the ranks. Blobs of at most kMaxBlob bytes.
   std::vector<std::string> allgather(const std::string &what, const std::string &mine, const std::vector<int> &ranks);
   /// Like allgather, for one file descriptor each. The caller owns the returned descriptors; the own entry is -1.
   std::vector<int> exchangeFds(const std::string &what, int fd, const std::vector<int> &ranks);
   void barrier(const std::string &what, const std::vector<int> &ranks) { allgather(what, "", ranks); }
-  /// Collective verdict: throws on every rank if any rank brings an error text; the own text is kept as it is, another rank's
-  /// is prefixed with its rank.
-  void agree(const std::string &what, const std::optional<std::string> &error, const std::vector<int> &ranks, int status);
+  /// Collective verdict: throws on every rank if any rank brings an error text; the own text is kept as it is, another
+  /// rank's is prefixed with its rank.
+  void agree(const std::string &what, const std::optional<std::string> &error, const std::vector<int> &ranks,
+             int status);
 
-  /// A message that a peer has sent while this rank is in no collective step, if it begins with `prefix`: (rank, name, payload).
-  /// It stays where it is. May be called by another thread than the rest.
+  /// A message that a peer has sent while this rank is in no collective step, if it begins with `prefix`: (rank, name,
+  /// payload). It stays where it is. May be called by another thread than the rest.
   std::optional<std::tuple<int, std::string, std::string>> peek(const std::string &prefix);
   /// Ends all connections, so that the peers notice, but keeps the sockets: safe while the other thread uses them.
   void hangUp();
-  /// Waits up to `milliseconds` for a peer to go away (socket closed or process ended), or for wake(). Returns the rank, or -1.
-  /// May be called by another thread than the rest.
+  /// Waits up to `milliseconds` for a peer to go away (socket closed or process ended), or for wake(). Returns the
+  /// rank, or -1. May be called by another thread than the rest.
   int waitForLostPeer(int milliseconds);
   void wake();
   /// Closes all sockets at once, so that the peers notice. The object can only be destroyed afterwards.

@@ -55,8 +55,12 @@ void pkb_program_unload(pkb_program *program) { delete program; }
 
 pkb_context *pkb_program_context(const pkb_program *program) { return program ? &program->context : nullptr; }
 
-int32_t pkb_program_input_count(const pkb_program *program) { return program ? int32_t(program->manifest.arguments.size()) : 0; }
-int32_t pkb_program_output_count(const pkb_program *program) { return program ? int32_t(program->manifest.outputs.size()) : 0; }
+int32_t pkb_program_input_count(const pkb_program *program) {
+  return program ? int32_t(program->manifest.arguments.size()) : 0;
+}
+int32_t pkb_program_output_count(const pkb_program *program) {
+  return program ? int32_t(program->manifest.outputs.size()) : 0;
+}
 int32_t pkb_program_launch_count(const pkb_program *program) { return program ? program->stepCount() : 0; }
 
 pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out) {
@@ -64,7 +68,8 @@ pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *
     return nullArgument(program ? "out" : "program");
   }
   if (i < 0 || i >= pkb_program_input_count(program)) {
-    return setLastError(PKB_ERROR_ARGUMENT, cat("'", program->manifest.name, "' has ", program->manifest.arguments.size(), " inputs, asked for: ", i));
+    return setLastError(PKB_ERROR_ARGUMENT, cat("'", program->manifest.name, "' has ",
+                                                program->manifest.arguments.size(), " inputs, asked for: ", i));
   }
   fillTensor(program->manifest.arguments[size_t(i)], out);
   return PKB_OK;
@@ -75,7 +80,8 @@ pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor 
     return nullArgument(program ? "out" : "program");
   }
   if (i < 0 || i >= pkb_program_output_count(program)) {
-    return setLastError(PKB_ERROR_ARGUMENT, cat("'", program->manifest.name, "' has ", program->manifest.outputs.size(), " outputs, asked for: ", i));
+    return setLastError(PKB_ERROR_ARGUMENT, cat("'", program->manifest.name, "' has ", program->manifest.outputs.size(),
+                                                " outputs, asked for: ", i));
   }
   const Output &output = program->manifest.outputs[size_t(i)];
   fillTensor(output.shape, out);
@@ -87,8 +93,8 @@ pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor 
 
 const char *pkb_program_manifest(const pkb_program *program) { return program ? program->manifest.text.c_str() : ""; }
 
-pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs, pkb_tensor *outputs,
-                            int32_t n_outputs) {
+pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
+                            pkb_tensor *outputs, int32_t n_outputs) {
   if (!program) {
     return nullArgument("program");
   }
@@ -117,7 +123,8 @@ pkb_status pkb_context_synchronize(pkb_context *context, void *stream) {
     return setLastError(PKB_ERROR_ATEN, deferred);
   }
   if (result != 0) {
-    return setLastError(PKB_ERROR_DEVICE, cat("rank ", context->rank, ": waiting for the stream failed: ", driverText(driver, result), " (", result, ")"));
+    return setLastError(PKB_ERROR_DEVICE, cat("rank ", context->rank, ": waiting for the stream failed: ",
+                                              driverText(driver, result), " (", result, ")"));
   }
   return PKB_OK;
 }

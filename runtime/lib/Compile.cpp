@@ -38,7 +38,8 @@ void makeDirectories(const std::string &path) {
     at = path.find('/', at + 1);
     std::string part = path.substr(0, at);
     if (!isDirectory(part) && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
-      fail(PKB_ERROR_PROGRAM, "cannot make the cache directory '", part, "': ", std::strerror(errno), "; set PKB_CACHE_DIR to a writable one");
+      fail(PKB_ERROR_PROGRAM, "cannot make the cache directory '", part, "': ", std::strerror(errno),
+           "; set PKB_CACHE_DIR to a writable one");
     }
   }
 }
@@ -108,7 +109,8 @@ std::string hostCompiler() {
       return found;
     }
   }
-  fail(PKB_ERROR_PROGRAM, "no C++ compiler found to build a program for emulated ranks; install clang or g++, or set PKB_CXX");
+  fail(PKB_ERROR_PROGRAM,
+       "no C++ compiler found to build a program for emulated ranks; install clang or g++, or set PKB_CXX");
 }
 
 std::string findNvcc() {
@@ -128,7 +130,8 @@ class FileLock {
 public:
   explicit FileLock(const std::string &path) : fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
     if (fd < 0) {
-      fail(PKB_ERROR_PROGRAM, "cannot write '", path, "': ", std::strerror(errno), "; set PKB_CACHE_DIR to a writable directory");
+      fail(PKB_ERROR_PROGRAM, "cannot write '", path, "': ", std::strerror(errno),
+           "; set PKB_CACHE_DIR to a writable directory");
     }
     while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {
     }
@@ -188,7 +191,8 @@ std::string libraryDirectory() {
 std::string includeDirectory() {
   std::string asked = environmentText("PKB_RT_INCLUDE");
   std::string library = libraryDirectory();
-  std::vector<std::string> candidates = {library + "/../include", library + "/../runtime/include", library + "/include"};
+  std::vector<std::string> candidates = {library + "/../include", library + "/../runtime/include",
+                                         library + "/include"};
 #ifdef PKB_RT_SOURCE_INCLUDE
   candidates.push_back(PKB_RT_SOURCE_INCLUDE); // the build tree it was made from, if that is still there
 #endif
@@ -200,7 +204,8 @@ std::string includeDirectory() {
       return candidate;
     }
   }
-  fail(PKB_ERROR_PROGRAM, "pkb_rt/device.h not found in '", candidates[0], "'", asked.empty() ? "; set PKB_RT_INCLUDE to the run time's include directory" : " (PKB_RT_INCLUDE)");
+  fail(PKB_ERROR_PROGRAM, "pkb_rt/device.h not found in '", candidates[0], "'",
+       asked.empty() ? "; set PKB_RT_INCLUDE to the run time's include directory" : " (PKB_RT_INCLUDE)");
 }
 
 int runProgram(const std::vector<std::string> &arguments, std::string &output) {

@@ -19,22 +19,27 @@ namespace {
 constexpr size_t kReportOffset = 256, kCopyOffset = 4096, kHostPageBytes = kCopyOffset + 2 * PKB_CONTROL_BYTES;
 } // namespace
 
-pkb_context::pkb_context(const pkb_context_desc &desc) : rank(desc.rank), size(desc.world_size), ordinal(desc.device), debug(desc.debug != 0) {
+pkb_context::pkb_context(const pkb_context_desc &desc)
+    : rank(desc.rank), size(desc.world_size), ordinal(desc.device), debug(desc.debug != 0) {
   if (desc.abi_version != PKB_ABI_VERSION) {
-    fail(PKB_ERROR_ARGUMENT, "the caller was built against version ", desc.abi_version, " of pkb.h, this library is version ", PKB_ABI_VERSION);
+    fail(PKB_ERROR_ARGUMENT, "the caller was built against version ", desc.abi_version,
+         " of pkb.h, this library is version ", PKB_ABI_VERSION);
   }
   if (size < 1 || size > PKB_MAX_RANKS || rank < 0 || rank >= size) {
-    fail(PKB_ERROR_ARGUMENT, "rank ", rank, " of ", size, " is no rank; ranks go from 0, at most ", PKB_MAX_RANKS, " of them");
+    fail(PKB_ERROR_ARGUMENT, "rank ", rank, " of ", size, " is no rank; ranks go from 0, at most ", PKB_MAX_RANKS,
+         " of them");
   }
   if (size > 1 && (!desc.rendezvous || !*desc.rendezvous)) {
     fail(PKB_ERROR_ARGUMENT, "rendezvous must name a directory where ", size, " ranks can meet");
   }
-  arenaBytes = desc.arena_bytes > 0 ? desc.arena_bytes : int64_t(environmentNumber("PKB_ARENA_MIB", double(PKB_DEFAULT_ARENA_BYTES >> 20), 1)) << 20;
+  arenaBytes = desc.arena_bytes > 0
+                   ? desc.arena_bytes
+                   : int64_t(environmentNumber("PKB_ARENA_MIB", double(PKB_DEFAULT_ARENA_BYTES >> 20), 1)) << 20;
   arenaBytes = (arenaBytes + PKB_CONTROL_BYTES - 1) / PKB_CONTROL_BYTES * PKB_CONTROL_BYTES;
   timeout = desc.timeout_s > 0 ? desc.timeout_s : environmentNumber("PKB_TIMEOUT_S", 600, 0.001);
   if (arenaBytes <= pkb_stage_offset(size)) {
-    fail(PKB_ERROR_ARGUMENT, "an arena of ", arenaBytes, " bytes is too small for ", size, " ranks, whose flags and LL lines take ",
-         pkb_stage_offset(size), "; make it larger (PKB_ARENA_MIB)");
+    fail(PKB_ERROR_ARGUMENT, "an arena of ", arenaBytes, " bytes is too small for ", size,
+         " ranks, whose flags and LL lines take ", pkb_stage_offset(size), "; make it larger (PKB_ARENA_MIB)");
   }
   try {
     bootstrap = std::make_unique<Bootstrap>(desc.rendezvous ? desc.rendezvous : "", rank, size, timeout);
@@ -73,8 +78,8 @@ void pkb_context::openDevice(const pkb_context_desc &desc) {
   int count = 0;
   check(driver, driver->device_count(&count), "counting the devices");
   if (ordinal < 0 || ordinal >= count) {
-    fail(PKB_ERROR_DEVICE, "rank ", rank, " asks for device ", ordinal, ", but there ", count == 1 ? "is " : "are ", count, " (", driver->name,
-         "); start at most one rank per device");
+    fail(PKB_ERROR_DEVICE, "rank ", rank, " asks for device ", ordinal, ", but there ", count == 1 ? "is " : "are ",
+         count, " (", driver->name, "); start at most one rank per device");
   }
   check(driver, driver->device_get(&device, ordinal), "opening the device");
   char name[256] = {};
@@ -83,9 +88,11 @@ void pkb_context::openDevice(const pkb_context_desc &desc) {
   check(driver, driver->primary_ctx_retain(&cuda, device), "opening the context of the device");
   retained = true;
   check(driver, driver->ctx_set_current(cuda), "making the device current");
-  check(driver, driver->device_attribute(&multiprocessors, abi::kAttributeMultiprocessors, device), "asking for the number of SMs");
+  check(driver, driver->device_attribute(&multiprocessors, abi::kAttributeMultiprocessors, device),
+        "asking for the number of SMs");
   check(driver, driver->stream_create(&service, abi::kStreamNonBlocking), "making a stream");
-  check(driver, driver->mem_host_alloc(&hostPage, kHostPageBytes, abi::kHostAllocPortable | abi::kHostAllocMapped), "allocating host memory");
+  check(driver, driver->mem_host_alloc(&hostPage, kHostPageBytes, abi::kHostAllocPortable | abi::kHostAllocMapped),
+        "allocating host memory");
   std::memset(hostPage, 0, kHostPageBytes);
   pkb_cu_ptr mapped = 0;
   check(driver, driver->mem_host_device_ptr(&mapped, hostPage), "mapping host memory");
@@ -111,8 +118,8 @@ void pkb_context::checkPeers() {
   for (int other = 0; other < size && !error; ++other) {
     const std::string &blob = blobs[size_t(other)];
     if (blob.compare(0, mine.size(), mine) != 0) {
-      error = cat("rank ", other, " was started with another arena size or debug setting than rank ", rank, " ('", blob, "' and '", mine,
-                  "'); give all ranks the same");
+      error = cat("rank ", other, " was started with another arena size or debug setting than rank ", rank, " ('", blob,
+                  "' and '", mine, "'); give all ranks the same");
       break;
     }
     std::string rest = blob.substr(mine.size());
@@ -122,7 +129,8 @@ void pkb_context::checkPeers() {
     }
     int theirs = std::atoi(rest.c_str());
     if (theirs == ordinal) {
-      error = cat("ranks ", std::min(rank, other), " and ", std::max(rank, other), " both use device ", ordinal, "; give each rank its own");
+      error = cat("ranks ", std::min(rank, other), " and ", std::max(rank, other), " both use device ", ordinal,
+                  "; give each rank its own");
       break;
     }
     pkb_cu_device peer = 0;
@@ -177,8 +185,9 @@ Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, bool captu
     }
   }
   if (capturing) {
-    fail(PKB_ERROR_ARGUMENT, "no channel is left for a call on this stream, and none can be made while a graph is captured; call the "
-                             "program once on this stream before the capture");
+    fail(PKB_ERROR_ARGUMENT,
+         "no channel is left for a call on this stream, and none can be made while a graph is captured; call the "
+         "program once on this stream before the capture");
   }
   auto fresh = makeChannel(group.ranks);
   fresh->taken = true;
@@ -234,10 +243,13 @@ std::string pkb_context::lostText() {
     auto progress = [](uint64_t value) {
       return cat("call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1));
     };
-    bool line = int64_t(report.source) < 0; // an LL line: its writer is not known to the spin, its words carry the call alone
-    text += cat(text.empty() ? "" : "; ", "rank ", rank, " waited in ", name == siteNames.end() ? "a kernel" : name->second, " (site ", report.site,
-                ", block ", report.block, ") for ", line ? std::string("a line") : cat("the flag of rank ", report.source, " of its group"), ", expected ",
-                line ? cat("call ", report.expected) : progress(report.expected), ", seen ", line ? cat("call ", report.seen) : progress(report.seen));
+    bool line =
+        int64_t(report.source) < 0; // an LL line: its writer is not known to the spin, its words carry the call alone
+    text += cat(text.empty() ? "" : "; ", "rank ", rank, " waited in ",
+                name == siteNames.end() ? "a kernel" : name->second, " (site ", report.site, ", block ", report.block,
+                ") for ", line ? std::string("a line") : cat("the flag of rank ", report.source, " of its group"),
+                ", expected ", line ? cat("call ", report.expected) : progress(report.expected), ", seen ",
+                line ? cat("call ", report.seen) : progress(report.seen));
   }
   return text;
 }

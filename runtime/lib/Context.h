@@ -23,8 +23,8 @@ namespace pkb_rt {
 struct Channel {
   std::unique_ptr<Region> region;
   pkb_cu_stream stream = nullptr;
-  bool taken = false;                // bound to `stream`; otherwise a spare
-  std::atomic<uint64_t> issued{0};   // launches enqueued outside of graph capture, for the watchdog
+  bool taken = false;              // bound to `stream`; otherwise a spare
+  std::atomic<uint64_t> issued{0}; // launches enqueued outside of graph capture, for the watchdog
 };
 
 /// A list of ranks that call collectives together, the own rank among them.
@@ -51,8 +51,8 @@ struct pkb_context {
 
   /// The group with these ranks; made on first use, with one channel and one spare. Collective over `ranks`.
   pkb_rt::RankGroup &group(const std::vector<int> &ranks);
-  /// The group's channel for `stream`: the bound one, else a spare, else a new one made together with the other ranks (not
-  /// possible while the stream is being captured).
+  /// The group's channel for `stream`: the bound one, else a spare, else a new one made together with the other ranks
+  /// (not possible while the stream is being captured).
   pkb_rt::Channel &channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, bool capturing);
 
   bool lost() const { return abortSet.load(std::memory_order_acquire); }
@@ -69,8 +69,8 @@ struct pkb_context {
   std::string takeDeferredError();
   /// Names the kernel of a site, for reports; filled by program load.
   void nameSites(const std::map<uint64_t, std::string> &names);
-  /// Waits until what this rank enqueued has run, without touching users' streams. Gives up at the timeout, or when the device
-  /// or a peer is lost.
+  /// Waits until what this rank enqueued has run, without touching users' streams. Gives up at the timeout, or when the
+  /// device or a peer is lost.
   void drain();
   /// A call that this rank's arguments do not fit, with the reason. Returns when all ranks have refused it; throws
   /// PKB_ERROR_PEER_LOST, and aborts the context, if some have accepted it.

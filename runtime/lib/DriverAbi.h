@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The part of the CUDA driver's ABI that the real driver table needs, declared by hand so that no toolkit is needed to build.
-// runtime/tests/host/DriverAbiTest.cpp compares every line with cuda.h where that is installed.
+// The part of the CUDA driver's ABI that the real driver table needs, declared by hand so that no toolkit is needed to
+// build. runtime/tests/host/DriverAbiTest.cpp compares every line with cuda.h where that is installed.
 #ifndef PKB_RUNTIME_LIB_DRIVERABI_H
 #define PKB_RUNTIME_LIB_DRIVERABI_H
 
@@ -54,64 +54,64 @@ struct MemAccessDesc {
 };
 
 /// One entry point per line: member of Entries, exported symbol.
-#define PKB_CU_ENTRIES(X)                                                                                                                \
-  X(getErrorString, "cuGetErrorString")                                                                                                  \
-  X(init, "cuInit")                                                                                                                      \
-  X(driverGetVersion, "cuDriverGetVersion")                                                                                              \
-  X(deviceGetCount, "cuDeviceGetCount")                                                                                                  \
-  X(deviceGet, "cuDeviceGet")                                                                                                            \
-  X(deviceGetName, "cuDeviceGetName")                                                                                                    \
-  X(deviceGetAttribute, "cuDeviceGetAttribute")                                                                                          \
-  X(deviceCanAccessPeer, "cuDeviceCanAccessPeer")                                                                                        \
-  X(primaryRetain, "cuDevicePrimaryCtxRetain")                                                                                           \
-  X(primaryRelease, "cuDevicePrimaryCtxRelease_v2")                                                                                      \
-  X(ctxSetCurrent, "cuCtxSetCurrent")                                                                                                    \
-  X(ctxGetCurrent, "cuCtxGetCurrent")                                                                                                    \
-  X(ctxEnablePeerAccess, "cuCtxEnablePeerAccess")                                                                                        \
-  X(memAlloc, "cuMemAlloc_v2")                                                                                                           \
-  X(memFree, "cuMemFree_v2")                                                                                                             \
-  X(memHostAlloc, "cuMemHostAlloc")                                                                                                      \
-  X(memFreeHost, "cuMemFreeHost")                                                                                                        \
-  X(memHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")                                                                             \
-  X(memsetD8Async, "cuMemsetD8Async")                                                                                                    \
-  X(memcpyAsync, "cuMemcpyAsync")                                                                                                        \
-  X(memGetAllocationGranularity, "cuMemGetAllocationGranularity")                                                                        \
-  X(memCreate, "cuMemCreate")                                                                                                            \
-  X(memRelease, "cuMemRelease")                                                                                                          \
-  X(memExportToShareableHandle, "cuMemExportToShareableHandle")                                                                          \
-  X(memImportFromShareableHandle, "cuMemImportFromShareableHandle")                                                                      \
-  X(memAddressReserve, "cuMemAddressReserve")                                                                                            \
-  X(memAddressFree, "cuMemAddressFree")                                                                                                  \
-  X(memMap, "cuMemMap")                                                                                                                  \
-  X(memUnmap, "cuMemUnmap")                                                                                                              \
-  X(memSetAccess, "cuMemSetAccess")                                                                                                      \
-  X(ipcGetMemHandle, "cuIpcGetMemHandle")                                                                                                \
-  X(ipcOpenMemHandle, "cuIpcOpenMemHandle_v2")                                                                                           \
-  X(ipcCloseMemHandle, "cuIpcCloseMemHandle")                                                                                            \
-  X(streamCreate, "cuStreamCreate")                                                                                                      \
-  X(streamDestroy, "cuStreamDestroy_v2")                                                                                                 \
-  X(streamSynchronize, "cuStreamSynchronize")                                                                                            \
-  X(streamQuery, "cuStreamQuery")                                                                                                        \
-  X(streamWaitEvent, "cuStreamWaitEvent")                                                                                                \
-  X(streamIsCapturing, "cuStreamIsCapturing")                                                                                            \
-  X(streamBeginCapture, "cuStreamBeginCapture_v2")                                                                                       \
-  X(streamEndCapture, "cuStreamEndCapture")                                                                                              \
-  X(threadExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode")                                                                      \
-  X(eventCreate, "cuEventCreate")                                                                                                        \
-  X(eventRecord, "cuEventRecord")                                                                                                        \
-  X(eventQuery, "cuEventQuery")                                                                                                          \
-  X(eventSynchronize, "cuEventSynchronize")                                                                                              \
-  X(eventElapsedTime, "cuEventElapsedTime")                                                                                              \
-  X(eventDestroy, "cuEventDestroy_v2")                                                                                                   \
-  X(launchHostFunc, "cuLaunchHostFunc")                                                                                                  \
-  X(moduleLoadData, "cuModuleLoadData")                                                                                                  \
-  X(moduleUnload, "cuModuleUnload")                                                                                                      \
-  X(moduleGetFunction, "cuModuleGetFunction")                                                                                            \
-  X(occupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor")                                                             \
-  X(launchKernel, "cuLaunchKernel")                                                                                                      \
-  X(graphInstantiate, "cuGraphInstantiateWithFlags")                                                                                     \
-  X(graphLaunch, "cuGraphLaunch")                                                                                                        \
-  X(graphDestroy, "cuGraphDestroy")                                                                                                      \
+#define PKB_CU_ENTRIES(X)                                                                                              \
+  X(getErrorString, "cuGetErrorString")                                                                                \
+  X(init, "cuInit")                                                                                                    \
+  X(driverGetVersion, "cuDriverGetVersion")                                                                            \
+  X(deviceGetCount, "cuDeviceGetCount")                                                                                \
+  X(deviceGet, "cuDeviceGet")                                                                                          \
+  X(deviceGetName, "cuDeviceGetName")                                                                                  \
+  X(deviceGetAttribute, "cuDeviceGetAttribute")                                                                        \
+  X(deviceCanAccessPeer, "cuDeviceCanAccessPeer")                                                                      \
+  X(primaryRetain, "cuDevicePrimaryCtxRetain")                                                                         \
+  X(primaryRelease, "cuDevicePrimaryCtxRelease_v2")                                                                    \
+  X(ctxSetCurrent, "cuCtxSetCurrent")                                                                                  \
+  X(ctxGetCurrent, "cuCtxGetCurrent")                                                                                  \
+  X(ctxEnablePeerAccess, "cuCtxEnablePeerAccess")                                                                      \
+  X(memAlloc, "cuMemAlloc_v2")                                                                                         \
+  X(memFree, "cuMemFree_v2")                                                                                           \
+  X(memHostAlloc, "cuMemHostAlloc")                                                                                    \
+  X(memFreeHost, "cuMemFreeHost")                                                                                      \
+  X(memHostGetDevicePointer, "cuMemHostGetDevicePointer_v2")                                                           \
+  X(memsetD8Async, "cuMemsetD8Async")                                                                                  \
+  X(memcpyAsync, "cuMemcpyAsync")                                                                                      \
+  X(memGetAllocationGranularity, "cuMemGetAllocationGranularity")                                                      \
+  X(memCreate, "cuMemCreate")                                                                                          \
+  X(memRelease, "cuMemRelease")                                                                                        \
+  X(memExportToShareableHandle, "cuMemExportToShareableHandle")                                                        \
+  X(memImportFromShareableHandle, "cuMemImportFromShareableHandle")                                                    \
+  X(memAddressReserve, "cuMemAddressReserve")                                                                          \
+  X(memAddressFree, "cuMemAddressFree")                                                                                \
+  X(memMap, "cuMemMap")                                                                                                \
+  X(memUnmap, "cuMemUnmap")                                                                                            \
+  X(memSetAccess, "cuMemSetAccess")                                                                                    \
+  X(ipcGetMemHandle, "cuIpcGetMemHandle")                                                                              \
+  X(ipcOpenMemHandle, "cuIpcOpenMemHandle_v2")                                                                         \
+  X(ipcCloseMemHandle, "cuIpcCloseMemHandle")                                                                          \
+  X(streamCreate, "cuStreamCreate")                                                                                    \
+  X(streamDestroy, "cuStreamDestroy_v2")                                                                               \
+  X(streamSynchronize, "cuStreamSynchronize")                                                                          \
+  X(streamQuery, "cuStreamQuery")                                                                                      \
+  X(streamWaitEvent, "cuStreamWaitEvent")                                                                              \
+  X(streamIsCapturing, "cuStreamIsCapturing")                                                                          \
+  X(streamBeginCapture, "cuStreamBeginCapture_v2")                                                                     \
+  X(streamEndCapture, "cuStreamEndCapture")                                                                            \
+  X(threadExchangeCaptureMode, "cuThreadExchangeStreamCaptureMode")                                                    \
+  X(eventCreate, "cuEventCreate")                                                                                      \
+  X(eventRecord, "cuEventRecord")                                                                                      \
+  X(eventQuery, "cuEventQuery")                                                                                        \
+  X(eventSynchronize, "cuEventSynchronize")                                                                            \
+  X(eventElapsedTime, "cuEventElapsedTime")                                                                            \
+  X(eventDestroy, "cuEventDestroy_v2")                                                                                 \
+  X(launchHostFunc, "cuLaunchHostFunc")                                                                                \
+  X(moduleLoadData, "cuModuleLoadData")                                                                                \
+  X(moduleUnload, "cuModuleUnload")                                                                                    \
+  X(moduleGetFunction, "cuModuleGetFunction")                                                                          \
+  X(occupancyMaxActiveBlocks, "cuOccupancyMaxActiveBlocksPerMultiprocessor")                                           \
+  X(launchKernel, "cuLaunchKernel")                                                                                    \
+  X(graphInstantiate, "cuGraphInstantiateWithFlags")                                                                   \
+  X(graphLaunch, "cuGraphLaunch")                                                                                      \
+  X(graphDestroy, "cuGraphDestroy")                                                                                    \
   X(graphExecDestroy, "cuGraphExecDestroy")
 
 /// Those that older drivers lack.
@@ -173,8 +173,8 @@ struct Entries {
   Result (*moduleUnload)(pkb_cu_module);
   Result (*moduleGetFunction)(pkb_cu_function *, pkb_cu_module, const char *);
   Result (*occupancyMaxActiveBlocks)(int *, pkb_cu_function, int, size_t);
-  Result (*launchKernel)(pkb_cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, pkb_cu_stream, void **,
-                         void **);
+  Result (*launchKernel)(pkb_cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                         pkb_cu_stream, void **, void **);
   Result (*graphInstantiate)(pkb_cu_graph_exec *, pkb_cu_graph, unsigned long long);
   Result (*graphLaunch)(pkb_cu_graph_exec, pkb_cu_stream);
   Result (*graphDestroy)(pkb_cu_graph);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The real driver: libcuda.so.1, opened on first use. Entry points are looked up under the exact exported name of the version
-// whose signature DriverAbi.h declares, so nothing depends on the toolkit that other code in the process was built with.
+// The real driver: libcuda.so.1, opened on first use. Entry points are looked up under the exact exported name of the
+// version whose signature DriverAbi.h declares, so nothing depends on the toolkit that other code in the process was
+// built with.
 #include "DriverAbi.h"
 #include "pkb_rt/driver.h"
 
@@ -27,8 +28,12 @@ pkb_cu_result init() { return cu.init(0); }
 pkb_cu_result deviceCount(int *n) { return cu.deviceGetCount(n); }
 pkb_cu_result deviceGet(pkb_cu_device *device, int ordinal) { return cu.deviceGet(device, ordinal); }
 pkb_cu_result deviceName(char *name, int bytes, pkb_cu_device device) { return cu.deviceGetName(name, bytes, device); }
-pkb_cu_result deviceAttribute(int *value, int attribute, pkb_cu_device device) { return cu.deviceGetAttribute(value, attribute, device); }
-pkb_cu_result canAccessPeer(int *can, pkb_cu_device from, pkb_cu_device to) { return cu.deviceCanAccessPeer(can, from, to); }
+pkb_cu_result deviceAttribute(int *value, int attribute, pkb_cu_device device) {
+  return cu.deviceGetAttribute(value, attribute, device);
+}
+pkb_cu_result canAccessPeer(int *can, pkb_cu_device from, pkb_cu_device to) {
+  return cu.deviceCanAccessPeer(can, from, to);
+}
 pkb_cu_result primaryRetain(pkb_cu_context *context, pkb_cu_device device) { return cu.primaryRetain(context, device); }
 pkb_cu_result primaryRelease(pkb_cu_device device) { return cu.primaryRelease(device); }
 pkb_cu_result ctxSetCurrent(pkb_cu_context context) { return cu.ctxSetCurrent(context); }
@@ -41,11 +46,17 @@ pkb_cu_result enablePeer(pkb_cu_context peer) {
 
 pkb_cu_result memAlloc(pkb_cu_ptr *pointer, size_t bytes) { return cu.memAlloc(pointer, bytes); }
 pkb_cu_result memFree(pkb_cu_ptr pointer) { return cu.memFree(pointer); }
-pkb_cu_result memHostAlloc(void **pointer, size_t bytes, unsigned flags) { return cu.memHostAlloc(pointer, bytes, flags); }
+pkb_cu_result memHostAlloc(void **pointer, size_t bytes, unsigned flags) {
+  return cu.memHostAlloc(pointer, bytes, flags);
+}
 pkb_cu_result memHostFree(void *pointer) { return cu.memFreeHost(pointer); }
 pkb_cu_result memHostDevicePtr(pkb_cu_ptr *device, void *host) { return cu.memHostGetDevicePointer(device, host, 0); }
-pkb_cu_result memset8(pkb_cu_ptr p, unsigned char v, size_t n, pkb_cu_stream s) { return n ? cu.memsetD8Async(p, v, n, s) : 0; }
-pkb_cu_result memcpyAny(pkb_cu_ptr to, pkb_cu_ptr from, size_t n, pkb_cu_stream s) { return n ? cu.memcpyAsync(to, from, n, s) : 0; }
+pkb_cu_result memset8(pkb_cu_ptr p, unsigned char v, size_t n, pkb_cu_stream s) {
+  return n ? cu.memsetD8Async(p, v, n, s) : 0;
+}
+pkb_cu_result memcpyAny(pkb_cu_ptr to, pkb_cu_ptr from, size_t n, pkb_cu_stream s) {
+  return n ? cu.memcpyAsync(to, from, n, s) : 0;
+}
 
 MemAllocationProp allocationProp(pkb_cu_device device) {
   MemAllocationProp prop;
@@ -106,7 +117,9 @@ pkb_cu_result vmmUnmap(pkb_cu_ptr pointer, size_t bytes) {
 
 pkb_cu_result vmmRelease(pkb_cu_mem_handle handle) { return cu.memRelease(handle); }
 pkb_cu_result ipcGet(pkb_cu_ipc_handle *handle, pkb_cu_ptr pointer) { return cu.ipcGetMemHandle(handle, pointer); }
-pkb_cu_result ipcOpen(pkb_cu_ptr *pointer, pkb_cu_ipc_handle handle) { return cu.ipcOpenMemHandle(pointer, handle, kIpcLazyPeerAccess); }
+pkb_cu_result ipcOpen(pkb_cu_ptr *pointer, pkb_cu_ipc_handle handle) {
+  return cu.ipcOpenMemHandle(pointer, handle, kIpcLazyPeerAccess);
+}
 pkb_cu_result ipcClose(pkb_cu_ptr pointer) { return cu.ipcCloseMemHandle(pointer); }
 
 pkb_cu_result streamCreate(pkb_cu_stream *stream, unsigned flags) { return cu.streamCreate(stream, flags); }
@@ -128,7 +141,9 @@ pkb_cu_result eventQuery(pkb_cu_event event) { return cu.eventQuery(event); }
 pkb_cu_result eventSynchronize(pkb_cu_event event) { return cu.eventSynchronize(event); }
 pkb_cu_result eventElapsed(float *ms, pkb_cu_event from, pkb_cu_event to) { return cu.eventElapsedTime(ms, from, to); }
 pkb_cu_result eventDestroy(pkb_cu_event event) { return cu.eventDestroy(event); }
-pkb_cu_result launchHostFunc(pkb_cu_stream stream, void (*function)(void *), void *data) { return cu.launchHostFunc(stream, function, data); }
+pkb_cu_result launchHostFunc(pkb_cu_stream stream, void (*function)(void *), void *data) {
+  return cu.launchHostFunc(stream, function, data);
+}
 
 pkb_cu_result moduleLoad(pkb_cu_module *module, const void *image, size_t) { return cu.moduleLoadData(module, image); }
 pkb_cu_result moduleUnload(pkb_cu_module module) { return cu.moduleUnload(module); }
@@ -143,15 +158,17 @@ pkb_cu_result occupancy(int *blocks, pkb_cu_function function, int threads, size
   return cu.occupancyMaxActiveBlocks(blocks, function, threads, sharedBytes);
 }
 
-pkb_cu_result launch(pkb_cu_function function, unsigned grid, unsigned block, unsigned sharedBytes, pkb_cu_stream stream, const void *param,
-                     size_t) {
+pkb_cu_result launch(pkb_cu_function function, unsigned grid, unsigned block, unsigned sharedBytes,
+                     pkb_cu_stream stream, const void *param, size_t) {
   void *params[] = {const_cast<void *>(param)};
   return cu.launchKernel(function, grid, 1, 1, block, 1, 1, sharedBytes, stream, params, nullptr);
 }
 
 pkb_cu_result captureBegin(pkb_cu_stream stream) { return cu.streamBeginCapture(stream, kCaptureModeThreadLocal); }
 pkb_cu_result captureEnd(pkb_cu_stream stream, pkb_cu_graph *graph) { return cu.streamEndCapture(stream, graph); }
-pkb_cu_result graphInstantiate(pkb_cu_graph_exec *exec, pkb_cu_graph graph) { return cu.graphInstantiate(exec, graph, 0); }
+pkb_cu_result graphInstantiate(pkb_cu_graph_exec *exec, pkb_cu_graph graph) {
+  return cu.graphInstantiate(exec, graph, 0);
+}
 pkb_cu_result graphLaunch(pkb_cu_graph_exec exec, pkb_cu_stream stream) { return cu.graphLaunch(exec, stream); }
 pkb_cu_result graphDestroy(pkb_cu_graph graph) { return cu.graphDestroy(graph); }
 pkb_cu_result graphExecDestroy(pkb_cu_graph_exec exec) { return cu.graphExecDestroy(exec); }
@@ -234,11 +251,11 @@ struct Loaded {
       why = std::string("no CUDA driver: ") + (text ? text : "libcuda.so.1 not found");
       return;
     }
-#define PKB_CU_LOOKUP(member, symbol)                                                                                                    \
-  cu.member = reinterpret_cast<decltype(cu.member)>(dlsym(library, symbol));                                                             \
-  if (!cu.member) {                                                                                                                      \
-    why = "the CUDA driver has no " symbol "; install a driver of CUDA 12 or newer";                                                     \
-    return;                                                                                                                              \
+#define PKB_CU_LOOKUP(member, symbol)                                                                                  \
+  cu.member = reinterpret_cast<decltype(cu.member)>(dlsym(library, symbol));                                           \
+  if (!cu.member) {                                                                                                    \
+    why = "the CUDA driver has no " symbol "; install a driver of CUDA 12 or newer";                                   \
+    return;                                                                                                            \
   }
     PKB_CU_ENTRIES(PKB_CU_LOOKUP)
 #undef PKB_CU_LOOKUP

@@ -8,8 +8,8 @@
 
 namespace pkb_rt {
 
-/// The number in $`name`, or `fallback` where it is unset or empty. Throws PKB_ERROR_ARGUMENT if it is not a number of at least
-/// `least`.
+/// The number in $`name`, or `fallback` where it is unset or empty. Throws PKB_ERROR_ARGUMENT if it is not a number of
+/// at least `least`.
 double environmentNumber(const char *name, double fallback, double least);
 /// The text of $`name`, or "" .
 std::string environmentText(const char *name);

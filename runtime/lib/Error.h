@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Errors of the host run time. Cold paths throw Error, the C interface turns it into a pkb_status and one line of text; the
-// call path returns a status and sets the text itself.
+// Errors of the host run time. Cold paths throw Error, the C interface turns it into a pkb_status and one line of text;
+// the call path returns a status and sets the text itself.
 #ifndef PKB_RUNTIME_LIB_ERROR_H
 #define PKB_RUNTIME_LIB_ERROR_H
 
@@ -15,7 +15,8 @@
 namespace pkb_rt {
 
 /// Concatenates anything that can be streamed.
-template <typename... Parts> std::string cat(const Parts &...parts) {
+template <typename... Parts>
+std::string cat(const Parts &...parts) {
   std::ostringstream stream;
   (stream << ... << parts);
   return stream.str();
@@ -27,7 +28,8 @@ struct Error : std::runtime_error {
   pkb_status status;
 };
 
-template <typename... Parts> [[noreturn]] void fail(pkb_status status, const Parts &...parts) {
+template <typename... Parts>
+[[noreturn]] void fail(pkb_status status, const Parts &...parts) {
   throw Error(status, cat(parts...));
 }
 
@@ -41,7 +43,8 @@ const char *driverText(const pkb_driver *driver, pkb_cu_result result);
 void check(const pkb_driver *driver, pkb_cu_result result, const char *what);
 
 /// Runs `body`, turning every exception into a status and a text.
-template <typename Body> pkb_status guarded(Body &&body) {
+template <typename Body>
+pkb_status guarded(Body &&body) {
   try {
     body();
     return PKB_OK;

@@ -20,8 +20,9 @@ struct DtypeRow {
 };
 
 constexpr DtypeRow kDtypes[PKB_DTYPE_COUNT] = {
-    {"float64", 8}, {"float32", 4}, {"float16", 2}, {"bfloat16", 2}, {"int8", 1},          {"int16", 2},       {"int32", 4},
-    {"int64", 8},   {"uint8", 1},   {"bool", 1},    {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"complex64", 8}, {"complex128", 16}};
+    {"float64", 8},       {"float32", 4},     {"float16", 2},   {"bfloat16", 2},   {"int8", 1},
+    {"int16", 2},         {"int32", 4},       {"int64", 8},     {"uint8", 1},      {"bool", 1},
+    {"float8_e4m3fn", 1}, {"float8_e5m2", 1}, {"complex64", 8}, {"complex128", 16}};
 
 /// Reads fields of one JSON object, with messages that say where it stands.
 class Reader {
@@ -32,7 +33,8 @@ public:
     }
   }
 
-  template <typename... Parts> [[noreturn]] void bad(const Parts &...parts) const {
+  template <typename... Parts>
+  [[noreturn]] void bad(const Parts &...parts) const {
     fail(PKB_ERROR_PROGRAM, "manifest: ", where, " ", parts...);
   }
   bool has(const char *key) const { return object.contains(key) && !object[key].is_null(); }
@@ -81,7 +83,8 @@ private:
 Shape readShape(const Reader &reader) {
   Shape shape;
   std::string name = reader.string("dtype");
-  auto *row = std::find_if(std::begin(kDtypes), std::end(kDtypes), [&](const DtypeRow &row) { return name == row.name; });
+  auto *row =
+      std::find_if(std::begin(kDtypes), std::end(kDtypes), [&](const DtypeRow &row) { return name == row.name; });
   if (row == std::end(kDtypes)) {
     reader.bad("has dtype '", name, "', which this run time does not know");
   }
@@ -89,15 +92,17 @@ Shape readShape(const Reader &reader) {
   shape.sizes = reader.integers("sizes");
   shape.strides = reader.integers("strides");
   if (shape.sizes.size() != shape.strides.size() || shape.sizes.size() > PKB_MAX_DIMS) {
-    reader.bad("has ", shape.sizes.size(), " sizes and ", shape.strides.size(), " strides; there must be as many of each, at most ",
-               PKB_MAX_DIMS);
+    reader.bad("has ", shape.sizes.size(), " sizes and ", shape.strides.size(),
+               " strides; there must be as many of each, at most ", PKB_MAX_DIMS);
   }
   int64_t elements = 1, last = 0;
   for (size_t i = 0; i < shape.sizes.size(); ++i) {
     int64_t span = 0;
-    if (__builtin_mul_overflow(elements, shape.sizes[i], &elements) || __builtin_mul_overflow(shape.sizes[i], shape.strides[i], &span) ||
-        __builtin_add_overflow(last, span, &last) || elements > int64_t(1) << 56 || last > int64_t(1) << 56) {
-      reader.bad("is larger than any memory: sizes ", reader.at("sizes").dump(), ", strides ", reader.at("strides").dump());
+    if (__builtin_mul_overflow(elements, shape.sizes[i], &elements) ||
+        __builtin_mul_overflow(shape.sizes[i], shape.strides[i], &span) || __builtin_add_overflow(last, span, &last) ||
+        elements > int64_t(1) << 56 || last > int64_t(1) << 56) {
+      reader.bad("is larger than any memory: sizes ", reader.at("sizes").dump(), ", strides ",
+                 reader.at("strides").dump());
     }
   }
   return shape;
@@ -188,7 +193,8 @@ void readOutputs(Manifest &m, const Json &list) {
   for (size_t i = 0; i < m.outputs.size(); ++i) {
     int32_t base = m.outputs[i].aliasOf - int32_t(m.arguments.size());
     if (base >= 0 && m.outputs[base].aliasOf >= 0) {
-      fail(PKB_ERROR_PROGRAM, "manifest: output ", i, " shares the memory of output ", base, ", which has none of its own");
+      fail(PKB_ERROR_PROGRAM, "manifest: output ", i, " shares the memory of output ", base,
+           ", which has none of its own");
     }
   }
 }
@@ -226,7 +232,8 @@ void readKernels(Manifest &m, const Json &list) {
     kernel.minBlocks = uint32_t(reader.has("min_blocks") ? reader.integer("min_blocks", 1, 64) : 1);
     auto grid = reader.integers("grid");
     if (grid.size() != 2 || grid[0] < 1 || grid[1] < grid[0] || grid[1] > PKB_MAX_BLOCKS) {
-      reader.bad("'grid' must be [least, most] with at most ", PKB_MAX_BLOCKS, " blocks, got: ", reader.at("grid").dump());
+      reader.bad("'grid' must be [least, most] with at most ", PKB_MAX_BLOCKS,
+                 " blocks, got: ", reader.at("grid").dump());
     }
     kernel.gridMin = uint32_t(grid[0]);
     kernel.gridMax = uint32_t(grid[1]);
@@ -238,7 +245,8 @@ void readKernels(Manifest &m, const Json &list) {
 
 void readLaunch(Manifest &m, const Reader &reader, Step &step) {
   std::string name = reader.string("kernel");
-  auto found = std::find_if(m.kernels.begin(), m.kernels.end(), [&](const Kernel &kernel) { return kernel.name == name; });
+  auto found =
+      std::find_if(m.kernels.begin(), m.kernels.end(), [&](const Kernel &kernel) { return kernel.name == name; });
   if (found == m.kernels.end()) {
     reader.bad("launches kernel '", name, "', which is not in the table of kernels");
   }
@@ -246,7 +254,8 @@ void readLaunch(Manifest &m, const Reader &reader, Step &step) {
   step.group = int32_t(reader.integer("group", 0, int64_t(m.groups.size()) - 1));
   step.grid = uint32_t(reader.integer("grid", found->gridMin, found->gridMax));
   if (reader.has("block") && reader.integer("block", 1, 1024) != found->block) {
-    reader.bad("launches '", name, "' with ", reader.at("block").dump(), " threads, it was compiled for ", found->block);
+    reader.bad("launches '", name, "' with ", reader.at("block").dump(), " threads, it was compiled for ",
+               found->block);
   }
   for (const auto &row : m.groups[size_t(step.group)].rows) {
     if (int32_t(row.size()) != found->ranks) {
@@ -325,7 +334,8 @@ std::string manifestText(const std::string &path, const std::string &text) {
   size_t begin = text.find(open);
   size_t brace = begin == std::string::npos ? begin : text.find('{', begin);
   if (brace == std::string::npos || text.find_first_not_of(" \t\r\n") != begin) {
-    fail(PKB_ERROR_PROGRAM, "'", path, "' does not begin with a manifest comment; it must be a .cu file that pkb-opt wrote");
+    fail(PKB_ERROR_PROGRAM, "'", path,
+         "' does not begin with a manifest comment; it must be a .cu file that pkb-opt wrote");
   }
   size_t end = text.find("*/", brace);
   if (end == std::string::npos) {
@@ -406,8 +416,8 @@ Manifest parseProgram(const std::string &path, const std::string &text) {
   }
   auto version = top.integers("version");
   if (version.size() != 2 || version[0] != PKB_MANIFEST_MAJOR || version[1] > PKB_MANIFEST_MINOR) {
-    top.bad("has version ", top.at("version").dump(), ", this run time reads ", PKB_MANIFEST_MAJOR, ".0 to ", PKB_MANIFEST_MAJOR, ".",
-            PKB_MANIFEST_MINOR, "; compile the program again or use a newer run time");
+    top.bad("has version ", top.at("version").dump(), ", this run time reads ", PKB_MANIFEST_MAJOR, ".0 to ",
+            PKB_MANIFEST_MAJOR, ".", PKB_MANIFEST_MINOR, "; compile the program again or use a newer run time");
   }
   m.name = top.has("name") ? top.string("name") : "program";
   m.worldSize = int32_t(top.integer("world_size", 1, PKB_MAX_RANKS));

@@ -71,7 +71,7 @@ struct Group {
 
 struct Output {
   int32_t slot = 0;
-  int32_t aliasOf = -1; // argument, or arguments + output whose memory it shares; -1: its own memory
+  int32_t aliasOf = -1;    // argument, or arguments + output whose memory it shares; -1: its own memory
   int64_t aliasOffset = 0; // bytes
   Shape shape;
 };
@@ -89,7 +89,8 @@ struct Manifest {
   std::vector<Slot> slots;
   std::vector<Kernel> kernels;
   std::vector<Step> steps;
-  std::map<uint64_t, std::string> sites; // "kernel all_reduce_0 (model.py:8)" by id of an ordering primitive, for reports
+  std::map<uint64_t, std::string>
+      sites; // "kernel all_reduce_0 (model.py:8)" by id of an ordering primitive, for reports
 
   bool needsAten() const; // an `aten` step, or a copy that is not one dense block
 };

@@ -30,7 +30,8 @@ struct Nvrtc {
   std::string path;
 };
 
-template <typename Function> bool lookUp(void *library, Function &function, const char *name) {
+template <typename Function>
+bool lookUp(void *library, Function &function, const char *name) {
   function = reinterpret_cast<Function>(dlsym(library, name));
   return function != nullptr;
 }
@@ -45,7 +46,8 @@ void addMatches(std::vector<std::string> &result, const std::string &pattern) {
   globfree(&found);
 }
 
-/// site-packages directories: of the torch in this process, of $PKB_PYTHON, of $VIRTUAL_ENV and of the build's own venv.
+/// site-packages directories: of the torch in this process, of $PKB_PYTHON, of $VIRTUAL_ENV and of the build's own
+/// venv.
 std::vector<std::string> sitePackages() {
   std::vector<std::string> roots;
   dl_iterate_phdr(
@@ -110,11 +112,13 @@ bool load(int driverVersion, Nvrtc &nvrtc, std::string &reason) {
       reason = text ? text : path;
       continue;
     }
-    bool complete = lookUp(library, nvrtc.errorString, "nvrtcGetErrorString") && lookUp(library, nvrtc.version, "nvrtcVersion") &&
-                    lookUp(library, nvrtc.createProgram, "nvrtcCreateProgram") &&
-                    lookUp(library, nvrtc.destroyProgram, "nvrtcDestroyProgram") && lookUp(library, nvrtc.compile, "nvrtcCompileProgram") &&
-                    lookUp(library, nvrtc.cubinSize, "nvrtcGetCUBINSize") && lookUp(library, nvrtc.cubin, "nvrtcGetCUBIN") &&
-                    lookUp(library, nvrtc.logSize, "nvrtcGetProgramLogSize") && lookUp(library, nvrtc.log, "nvrtcGetProgramLog");
+    bool complete =
+        lookUp(library, nvrtc.errorString, "nvrtcGetErrorString") && lookUp(library, nvrtc.version, "nvrtcVersion") &&
+        lookUp(library, nvrtc.createProgram, "nvrtcCreateProgram") &&
+        lookUp(library, nvrtc.destroyProgram, "nvrtcDestroyProgram") &&
+        lookUp(library, nvrtc.compile, "nvrtcCompileProgram") &&
+        lookUp(library, nvrtc.cubinSize, "nvrtcGetCUBINSize") && lookUp(library, nvrtc.cubin, "nvrtcGetCUBIN") &&
+        lookUp(library, nvrtc.logSize, "nvrtcGetProgramLogSize") && lookUp(library, nvrtc.log, "nvrtcGetProgramLog");
     if (complete) {
       nvrtc.path = path;
       return true;
@@ -141,7 +145,8 @@ std::string describeNvrtc(int driverVersion) {
   return cat("nvrtc ", major, ".", minor);
 }
 
-bool compileWithNvrtc(const CompileRequest &request, const std::vector<std::string> &options, std::string &image, std::string &reason) {
+bool compileWithNvrtc(const CompileRequest &request, const std::vector<std::string> &options, std::string &image,
+                      std::string &reason) {
   Nvrtc nvrtc;
   if (!load(request.driverVersion, nvrtc, reason)) {
     return false;
@@ -165,7 +170,8 @@ bool compileWithNvrtc(const CompileRequest &request, const std::vector<std::stri
       log.resize(std::strlen(log.c_str()));
     }
     nvrtc.destroyProgram(&program);
-    fail(PKB_ERROR_PROGRAM, "'", request.path, "' does not compile with ", nvrtc.path, ": ", nvrtc.errorString(result), "\n", log.substr(0, 2000));
+    fail(PKB_ERROR_PROGRAM, "'", request.path, "' does not compile with ", nvrtc.path, ": ", nvrtc.errorString(result),
+         "\n", log.substr(0, 2000));
   }
   size_t bytes = 0;
   result = nvrtc.cubinSize(program, &bytes);
@@ -175,7 +181,8 @@ bool compileWithNvrtc(const CompileRequest &request, const std::vector<std::stri
   }
   nvrtc.destroyProgram(&program);
   if (result != 0 || bytes == 0) {
-    fail(PKB_ERROR_PROGRAM, "NVRTC (", nvrtc.path, ") made no cubin of '", request.path, "': ", nvrtc.errorString(result));
+    fail(PKB_ERROR_PROGRAM, "NVRTC (", nvrtc.path, ") made no cubin of '", request.path,
+         "': ", nvrtc.errorString(result));
   }
   return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A loaded program: its manifest turned into a flat plan whose kernel arguments are built once and only patched per call.
+// A loaded program: its manifest turned into a flat plan whose kernel arguments are built once and only patched per
+// call.
 #ifndef PKB_RUNTIME_LIB_PROGRAM_H
 #define PKB_RUNTIME_LIB_PROGRAM_H
 
@@ -33,12 +34,12 @@ struct Address {
 struct PlanLaunch {
   pkb_cu_function function = nullptr;
   uint32_t grid = 0, block = 0;
-  uint32_t group = 0;      // index into Program::groups
+  uint32_t group = 0; // index into Program::groups
   uint32_t ranks = 0;
-  size_t params = 0;       // offset of the parameter block in StreamBinding::params
+  size_t params = 0; // offset of the parameter block in StreamBinding::params
   uint32_t paramBytes = 0;
   uint32_t firstPatch = 0, lastPatch = 0;
-  int32_t step = 0;        // of the manifest, for messages
+  int32_t step = 0; // of the manifest, for messages
 };
 
 struct PlanPatch {
@@ -87,7 +88,8 @@ struct pkb_program {
   pkb_program(const pkb_program &) = delete;
   pkb_program &operator=(const pkb_program &) = delete;
 
-  pkb_status call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount);
+  pkb_status call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs,
+                  int32_t outputCount);
 
   /// PKB_ERROR_GUARD with `reason`, once all ranks have refused the call.
   pkb_status refuseCall(const std::string &reason);
@@ -115,7 +117,8 @@ private:
   // ProgramCall.cpp
   pkb_status checkCall(const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount);
   pkb_status refuse(pkb_status status);
-  pkb_status checkTensor(const pkb_rt::TensorGuard &guard, const pkb_tensor &tensor, const char *what, int32_t index) const;
+  pkb_status checkTensor(const pkb_rt::TensorGuard &guard, const pkb_tensor &tensor, const char *what,
+                         int32_t index) const;
   pkb_status checkOverlap(const pkb_tensor *inputs, const pkb_tensor *outputs) const;
   pkb_rt::StreamBinding *bind(pkb_cu_stream stream, bool capturing);
   pkb_status runSteps(pkb_rt::StreamBinding &binding, bool capturing);
@@ -125,26 +128,26 @@ private:
 
   pkb_cu_module module = nullptr;
   pkb_cu_ptr constants = 0;
-  std::vector<pkb_rt::RankGroup *> groups;   // those the own rank is in and launches on
-  std::vector<int32_t> groupOfManifest;      // manifest group -> index into groups, -1: not a member or not used
-  std::vector<pkb_cu_function> functions;    // per manifest kernel
+  std::vector<pkb_rt::RankGroup *> groups; // those the own rank is in and launches on
+  std::vector<int32_t> groupOfManifest;    // manifest group -> index into groups, -1: not a member or not used
+  std::vector<pkb_cu_function> functions;  // per manifest kernel
   std::vector<pkb_rt::TensorGuard> inputGuards, outputGuards;
   std::vector<pkb_rt::PlanLaunch> launches;
   std::vector<pkb_rt::PlanPatch> patches;
   std::vector<pkb_rt::PlanCopy> copies;
   std::vector<pkb_rt::PlanStep> steps;
   size_t paramBytes = 0;
-  std::vector<char *> sources;               // base addresses of the call under way
+  std::vector<char *> sources; // base addresses of the call under way
   uint32_t workspaceSource = 0, constantSource = 0;
 
   const pkb_aten_api *aten = nullptr;
   pkb_aten_plan *atenPlan = nullptr;
-  pkb_aten_frame *frame = nullptr;           // of the call under way
+  pkb_aten_frame *frame = nullptr; // of the call under way
   std::vector<pkb_rt::AtenSource> atenSources;
-  std::vector<std::vector<pkb_rt::AtenSource>> atenMakes; // per operator step: the sources that it gives an address
+  std::vector<std::vector<pkb_rt::AtenSource>> atenMakes;     // per operator step: the sources that it gives an address
   std::vector<std::pair<int32_t, pkb_rt::Address>> atenBound; // slots whose memory the call binds
-  std::vector<pkb_aten_frame *> keptFrames;  // of captured calls: a graph may replay them
-  std::vector<std::shared_ptr<void>> keptClosures; // likewise, of emulated operators
+  std::vector<pkb_aten_frame *> keptFrames;                   // of captured calls: a graph may replay them
+  std::vector<std::shared_ptr<void>> keptClosures;            // likewise, of emulated operators
   int32_t atenSteps = 0;
 
   std::vector<std::unique_ptr<pkb_rt::StreamBinding>> bindings;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The call path. No allocation, no host synchronisation: check the tensors, patch the pointers of prebuilt arguments, launch.
+// The call path. No allocation, no host synchronisation: check the tensors, patch the pointers of prebuilt arguments,
+// launch.
 #include "Error.h"
 #include "Program.h"
 #include "pkb_rt/layout.h"
@@ -72,9 +73,11 @@ void endDeferred(void *data) {
 
 } // namespace
 
-pkb_status pkb_program::checkTensor(const TensorGuard &guard, const pkb_tensor &tensor, const char *what, int32_t index) const {
+pkb_status pkb_program::checkTensor(const TensorGuard &guard, const pkb_tensor &tensor, const char *what,
+                                    int32_t index) const {
   auto refuse = [&](const char *name, const std::string &expected, const std::string &got) {
-    return setLastError(PKB_ERROR_GUARD, cat(what, " ", index, " of '", manifest.name, "' must have ", name, " ", expected, ", got: ", got));
+    return setLastError(PKB_ERROR_GUARD, cat(what, " ", index, " of '", manifest.name, "' must have ", name, " ",
+                                             expected, ", got: ", got));
   };
   if (__builtin_expect(tensor.dtype != guard.dtype, 0)) {
     return refuse("dtype", dtypeName(guard.dtype), dtypeName(tensor.dtype));
@@ -96,9 +99,11 @@ pkb_status pkb_program::checkTensor(const TensorGuard &guard, const pkb_tensor &
     }
   }
   if (__builtin_expect(!tensor.data || (reinterpret_cast<uintptr_t>(tensor.data) & guard.alignMask), 0)) {
-    return setLastError(PKB_ERROR_ARGUMENT, tensor.data ? cat(what, " ", index, " of '", manifest.name, "' must be aligned to its elements of ",
-                                                              guard.alignMask + 1, " bytes, got address ", tensor.data)
-                                                        : cat(what, " ", index, " of '", manifest.name, "' has no memory (data is null)"));
+    return setLastError(PKB_ERROR_ARGUMENT,
+                        tensor.data
+                            ? cat(what, " ", index, " of '", manifest.name, "' must be aligned to its elements of ",
+                                  guard.alignMask + 1, " bytes, got address ", tensor.data)
+                            : cat(what, " ", index, " of '", manifest.name, "' has no memory (data is null)"));
   }
   return PKB_OK;
 }
@@ -114,14 +119,17 @@ pkb_status pkb_program::checkOverlap(const pkb_tensor *inputs, const pkb_tensor 
       continue;
     }
     for (size_t j = 0; j < inputGuards.size(); ++j) {
-      if (!inputGuards[j].empty && overlaps(outputs[i], outputGuards[i].extentBytes, inputs[j], inputGuards[j].extentBytes)) {
-        return setLastError(PKB_ERROR_ARGUMENT, cat("output ", i, " of '", manifest.name, "' overlaps input ", j, "; give it memory of its own"));
+      if (!inputGuards[j].empty &&
+          overlaps(outputs[i], outputGuards[i].extentBytes, inputs[j], inputGuards[j].extentBytes)) {
+        return setLastError(PKB_ERROR_ARGUMENT, cat("output ", i, " of '", manifest.name, "' overlaps input ", j,
+                                                    "; give it memory of its own"));
       }
     }
     for (size_t j = 0; j < i; ++j) {
       if (manifest.outputs[j].aliasOf < 0 && !outputGuards[j].empty &&
           overlaps(outputs[i], outputGuards[i].extentBytes, outputs[j], outputGuards[j].extentBytes)) {
-        return setLastError(PKB_ERROR_ARGUMENT, cat("output ", i, " of '", manifest.name, "' overlaps output ", j, "; give it memory of its own"));
+        return setLastError(PKB_ERROR_ARGUMENT, cat("output ", i, " of '", manifest.name, "' overlaps output ", j,
+                                                    "; give it memory of its own"));
       }
     }
   }
@@ -140,10 +148,12 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
     if (!spareWorkspaces.empty()) {
       binding->workspace = spareWorkspaces.back();
     } else if (capturing) {
-      fail(PKB_ERROR_ARGUMENT, "'", manifest.name, "' has no workspace for this stream, and none can be allocated while a graph is captured; call "
-                               "it once on this stream before the capture");
+      fail(PKB_ERROR_ARGUMENT, "'", manifest.name,
+           "' has no workspace for this stream, and none can be allocated while a graph is captured; call "
+           "it once on this stream before the capture");
     } else {
-      check(context.driver, context.driver->mem_alloc(&binding->workspace, size_t(manifest.workspaceBytes)), "allocating the workspace");
+      check(context.driver, context.driver->mem_alloc(&binding->workspace, size_t(manifest.workspaceBytes)),
+            "allocating the workspace");
       spareWorkspaces.push_back(binding->workspace);
     }
   }
@@ -175,10 +185,11 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
 }
 
 /// Checks everything that can be checked before anything is enqueued, and takes the tensors' addresses.
-pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount) {
+pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs,
+                                  int32_t outputCount) {
   if (__builtin_expect(inputCount != int32_t(inputGuards.size()) || outputCount != int32_t(outputGuards.size()), 0)) {
-    return setLastError(PKB_ERROR_GUARD, cat("'", manifest.name, "' takes ", inputGuards.size(), " inputs and ", outputGuards.size(), " outputs, got: ",
-                                             inputCount, " and ", outputCount));
+    return setLastError(PKB_ERROR_GUARD, cat("'", manifest.name, "' takes ", inputGuards.size(), " inputs and ",
+                                             outputGuards.size(), " outputs, got: ", inputCount, " and ", outputCount));
   }
   if (__builtin_expect((inputCount && !inputs) || (outputCount && !outputs), 0)) {
     return setLastError(PKB_ERROR_ARGUMENT, "the list of inputs or outputs is null");
@@ -212,8 +223,8 @@ pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, 
   return checkOverlap(inputs, outputs);
 }
 
-/// A call that one rank does not make would leave the others' kernels waiting, and their next calls would meet the wrong ones of
-/// this rank. So a refusal is a common one, or an error on all ranks.
+/// A call that one rank does not make would leave the others' kernels waiting, and their next calls would meet the
+/// wrong ones of this rank. So a refusal is a common one, or an error on all ranks.
 pkb_status pkb_program::refuse(pkb_status status) {
   if (groups.empty() || context.size == 1) {
     return status;
@@ -230,7 +241,8 @@ pkb_status pkb_program::refuseCall(const std::string &reason) {
   return refuse(setLastError(PKB_ERROR_GUARD, reason));
 }
 
-pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs, int32_t outputCount) {
+pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs,
+                             int32_t outputCount) {
   if (__builtin_expect(context.lost(), 0)) {
     return setLastError(PKB_ERROR_PEER_LOST, context.lostText());
   }
@@ -282,13 +294,13 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
         char *pointer = sources[patch.address.source] + patch.address.offset;
         std::memcpy(params + patch.at, &pointer, sizeof(pointer));
       }
-      pkb_cu_result result =
-          driver->launch(launch.function, launch.grid, launch.block, 0, binding.stream, params + launch.params, launch.paramBytes);
+      pkb_cu_result result = driver->launch(launch.function, launch.grid, launch.block, 0, binding.stream,
+                                            params + launch.params, launch.paramBytes);
       if (__builtin_expect(result != 0, 0)) {
         const Step &source = manifest.steps[size_t(step.step)];
-        return setLastError(PKB_ERROR_DEVICE, cat("launch of kernel '", manifest.kernels[size_t(source.kernel)].name, "'",
-                                                  source.source.empty() ? "" : " (" + source.source + ")", " failed: ", driverText(driver, result),
-                                                  " (", result, ")"));
+        return setLastError(PKB_ERROR_DEVICE, cat("launch of kernel '", manifest.kernels[size_t(source.kernel)].name,
+                                                  "'", source.source.empty() ? "" : " (" + source.source + ")",
+                                                  " failed: ", driverText(driver, result), " (", result, ")"));
       }
       if (!capturing) {
         binding.channels[launch.group]->issued.fetch_add(1, std::memory_order_relaxed);
@@ -298,10 +310,13 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
     case StepKind::Copy: {
       const PlanCopy &copy = copies[size_t(step.index)];
       char *from = sources[copy.from.source] + copy.from.offset, *to = sources[copy.to.source] + copy.to.offset;
-      pkb_cu_result result = copy.bytes ? driver->memcpy_async(pkb_cu_ptr(uintptr_t(to)), pkb_cu_ptr(uintptr_t(from)), copy.bytes, binding.stream) : 0;
+      pkb_cu_result result = copy.bytes ? driver->memcpy_async(pkb_cu_ptr(uintptr_t(to)), pkb_cu_ptr(uintptr_t(from)),
+                                                               copy.bytes, binding.stream)
+                                        : 0;
       if (__builtin_expect(result != 0, 0)) {
-        return setLastError(PKB_ERROR_DEVICE, cat("copy of slot ", manifest.steps[size_t(step.step)].from, " of '", manifest.name, "' failed: ",
-                                                  driverText(driver, result), " (", result, ")"));
+        return setLastError(PKB_ERROR_DEVICE,
+                            cat("copy of slot ", manifest.steps[size_t(step.step)].from, " of '", manifest.name,
+                                "' failed: ", driverText(driver, result), " (", result, ")"));
       }
       break;
     }
@@ -317,8 +332,8 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
 
 pkb_status pkb_program::beginFrame(bool capturing) {
   char error[2048] = {};
-  // A call on a GPU reuses one frame. Emulated operators run later, so each call has its own; so has a captured call, whose
-  // memory a graph may use again.
+  // A call on a GPU reuses one frame. Emulated operators run later, so each call has its own; so has a captured call,
+  // whose memory a graph may use again.
   if (!frame || context.driver->emulated || capturing) {
     if (frame && capturing && !context.driver->emulated) {
       keptFrames.push_back(frame);
@@ -339,7 +354,8 @@ pkb_status pkb_program::runAten(const PlanStep &step, StreamBinding &binding) {
   char error[2048] = {};
   auto where = [&] {
     const Step &source = manifest.steps[size_t(step.step)];
-    return cat("step ", step.step, " of '", manifest.name, "'", source.source.empty() ? "" : " (" + source.source + ")", ": ");
+    return cat("step ", step.step, " of '", manifest.name, "'", source.source.empty() ? "" : " (" + source.source + ")",
+               ": ");
   };
   int result = aten->run(frame, step.index, binding.stream, error, sizeof(error));
   if (result == PKB_ATEN_FAILED) {
@@ -361,7 +377,8 @@ pkb_status pkb_program::runAten(const PlanStep &step, StreamBinding &binding) {
       }
     }
     if (launched != 0) {
-      return setLastError(PKB_ERROR_DEVICE, cat(where(), "enqueueing it failed: ", driverText(context.driver, launched)));
+      return setLastError(PKB_ERROR_DEVICE,
+                          cat(where(), "enqueueing it failed: ", driverText(context.driver, launched)));
     }
   }
   for (const AtenSource &source : atenMakes[size_t(step.index)]) {

@@ -28,7 +28,8 @@ TensorGuard guardOf(const Shape &shape) {
 
 } // namespace
 
-pkb_program::pkb_program(pkb_context &context, const std::string &path, const std::string &cacheDir) : context(context) {
+pkb_program::pkb_program(pkb_context &context, const std::string &path, const std::string &cacheDir)
+    : context(context) {
   try {
     // All that one rank can do alone comes first, so that a rank that cannot load it does not leave the others waiting.
     std::optional<std::string> error;
@@ -69,12 +70,12 @@ void pkb_program::loadLocally(const std::string &path, const std::string &cacheD
   std::string text = readFile(path);
   manifest = parseProgram(path, text);
   if (manifest.worldSize != context.size) {
-    fail(PKB_ERROR_PROGRAM, "'", path, "' was compiled for ", manifest.worldSize, " ranks, but there are ", context.size, "; start ",
-         manifest.worldSize, " ranks, or export and compile it for ", context.size);
+    fail(PKB_ERROR_PROGRAM, "'", path, "' was compiled for ", manifest.worldSize, " ranks, but there are ",
+         context.size, "; start ", manifest.worldSize, " ranks, or export and compile it for ", context.size);
   }
   if (manifest.regionBytes > context.arenaBytes) {
-    fail(PKB_ERROR_PROGRAM, "'", path, "' needs an arena of ", manifest.regionBytes, " bytes, this context has ", context.arenaBytes,
-         "; set PKB_ARENA_MIB=", (manifest.regionBytes + (1 << 20) - 1) >> 20, " on all ranks");
+    fail(PKB_ERROR_PROGRAM, "'", path, "' needs an arena of ", manifest.regionBytes, " bytes, this context has ",
+         context.arenaBytes, "; set PKB_ARENA_MIB=", (manifest.regionBytes + (1 << 20) - 1) >> 20, " on all ranks");
   }
   for (const Shape &shape : manifest.arguments) {
     inputGuards.push_back(guardOf(shape));
@@ -92,7 +93,8 @@ void pkb_program::loadLocally(const std::string &path, const std::string &cacheD
     // One for the first stream, one spare for a first call under capture.
     for (int i = 0; i < 2; ++i) {
       pkb_cu_ptr workspace = 0;
-      check(context.driver, context.driver->mem_alloc(&workspace, size_t(manifest.workspaceBytes)), "allocating the workspace");
+      check(context.driver, context.driver->mem_alloc(&workspace, size_t(manifest.workspaceBytes)),
+            "allocating the workspace");
       spareWorkspaces.push_back(workspace);
     }
   }
@@ -110,8 +112,10 @@ void pkb_program::loadModule(const std::string &path, const std::string &text, c
   request.emulated = driver->emulated != 0;
   if (!request.emulated) {
     int major = 0, minor = 0;
-    check(driver, driver->device_attribute(&major, abi::kAttributeCapabilityMajor, context.device), "asking for the compute capability");
-    check(driver, driver->device_attribute(&minor, abi::kAttributeCapabilityMinor, context.device), "asking for the compute capability");
+    check(driver, driver->device_attribute(&major, abi::kAttributeCapabilityMajor, context.device),
+          "asking for the compute capability");
+    check(driver, driver->device_attribute(&minor, abi::kAttributeCapabilityMinor, context.device),
+          "asking for the compute capability");
     request.capability = 10 * major + minor;
     if (driver->driver_version) {
       driver->driver_version(&request.driverVersion);
@@ -119,15 +123,18 @@ void pkb_program::loadModule(const std::string &path, const std::string &text, c
   }
   std::string image = compileProgram(request);
   if (request.emulated) {
-    check(driver, driver->module_load(&module, image.c_str(), image.size() + 1), cat("loading the host object of '", path, "'").c_str());
+    check(driver, driver->module_load(&module, image.c_str(), image.size() + 1),
+          cat("loading the host object of '", path, "'").c_str());
   } else {
     std::string bytes = readFile(image);
-    check(driver, driver->module_load(&module, bytes.data(), bytes.size()), cat("loading the compiled '", path, "'").c_str());
+    check(driver, driver->module_load(&module, bytes.data(), bytes.size()),
+          cat("loading the compiled '", path, "'").c_str());
   }
   functions.resize(manifest.kernels.size());
   for (size_t i = 0; i < manifest.kernels.size(); ++i) {
     const Kernel &kernel = manifest.kernels[i];
-    check(driver, driver->module_function(&functions[i], module, kernel.name.c_str()), cat("finding kernel '", kernel.name, "' in '", path, "'").c_str());
+    check(driver, driver->module_function(&functions[i], module, kernel.name.c_str()),
+          cat("finding kernel '", kernel.name, "' in '", path, "'").c_str());
   }
   for (const Step &step : manifest.steps) {
     if (step.kind == StepKind::Launch) {
@@ -139,11 +146,12 @@ void pkb_program::loadModule(const std::string &path, const std::string &text, c
 /// Blocks wait for blocks of other ranks, so all of a grid must be resident at once.
 void pkb_program::checkResidency(const Kernel &kernel, pkb_cu_function function, uint32_t grid) {
   int blocks = 0;
-  check(context.driver, context.driver->function_occupancy(&blocks, function, int(kernel.block), 0), "asking for the occupancy");
+  check(context.driver, context.driver->function_occupancy(&blocks, function, int(kernel.block), 0),
+        "asking for the occupancy");
   if (int64_t(blocks) * context.multiprocessors < int64_t(grid)) {
-    fail(PKB_ERROR_PROGRAM, "kernel '", kernel.name, "' needs ", grid, " blocks of ", kernel.block, " threads at the same time, but device ",
-         context.ordinal, " (", context.deviceName, ") holds ", int64_t(blocks) * context.multiprocessors,
-         "; compile the program for this machine");
+    fail(PKB_ERROR_PROGRAM, "kernel '", kernel.name, "' needs ", grid, " blocks of ", kernel.block,
+         " threads at the same time, but device ", context.ordinal, " (", context.deviceName, ") holds ",
+         int64_t(blocks) * context.multiprocessors, "; compile the program for this machine");
   }
 }
 
@@ -151,8 +159,8 @@ void pkb_program::loadConstants(const std::string &path) {
   std::string data = readFile(path + ".data");
   std::string digest = sha256Hex(data);
   if (digest != manifest.dataSha256) {
-    fail(PKB_ERROR_PROGRAM, "'", path, ".data' does not belong to '", path, "' (its hash is ", digest.substr(0, 12), ", expected ",
-         manifest.dataSha256.substr(0, 12), "); write both again with pkb-opt");
+    fail(PKB_ERROR_PROGRAM, "'", path, ".data' does not belong to '", path, "' (its hash is ", digest.substr(0, 12),
+         ", expected ", manifest.dataSha256.substr(0, 12), "); write both again with pkb-opt");
   }
   for (size_t i = 0; i < manifest.slots.size(); ++i) {
     const Slot &slot = manifest.slots[i];
@@ -165,12 +173,14 @@ void pkb_program::loadConstants(const std::string &path) {
   }
   const pkb_driver *driver = context.driver;
   check(driver, driver->mem_alloc(&constants, data.size()), "allocating the constants");
-  check(driver, driver->memcpy_async(constants, pkb_cu_ptr(uintptr_t(data.data())), data.size(), context.service), "copying the constants");
+  check(driver, driver->memcpy_async(constants, pkb_cu_ptr(uintptr_t(data.data())), data.size(), context.service),
+        "copying the constants");
   check(driver, driver->stream_synchronize(context.service), "copying the constants");
 }
 
 void pkb_program::agreeOnProgram() {
-  auto ids = context.bootstrap->allgather("comparison of program ids", manifest.program + manifest.name, context.bootstrap->everyone());
+  auto ids = context.bootstrap->allgather("comparison of program ids", manifest.program + manifest.name,
+                                          context.bootstrap->everyone());
   std::map<std::string, std::string> ranksOf;
   for (int rank = 0; rank < context.size; ++rank) {
     std::string &list = ranksOf[ids[size_t(rank)]];
@@ -231,7 +241,8 @@ void pkb_program::planAten() {
   for (const PlanStep &step : steps) {
     if (step.kind == StepKind::Aten) {
       const Step &source = manifest.steps[size_t(step.step)];
-      std::vector<int32_t> slots = source.kind == StepKind::Copy ? std::vector<int32_t>{source.from, source.to} : source.uses;
+      std::vector<int32_t> slots =
+          source.kind == StepKind::Copy ? std::vector<int32_t>{source.from, source.to} : source.uses;
       for (int32_t slot : slots) {
         used[size_t(slot)] = true;
       }
@@ -285,9 +296,11 @@ void pkb_program::planLaunch(const Step &step, int32_t number) {
   launch.group = uint32_t(groupOfManifest[size_t(step.group)]);
   launch.ranks = uint32_t(kernel.ranks);
   launch.params = paramBytes;
-  launch.paramBytes = uint32_t(sizeof(ArgsHeader) + 8 * size_t(kernel.ranks) + 8 * size_t(std::max(kernel.pointers, 1)));
+  launch.paramBytes =
+      uint32_t(sizeof(ArgsHeader) + 8 * size_t(kernel.ranks) + 8 * size_t(std::max(kernel.pointers, 1)));
   if (launch.paramBytes > 32764) { // what a launch can pass
-    fail(PKB_ERROR_PROGRAM, "kernel '", kernel.name, "' takes ", kernel.pointers, " pointers, more than one launch can pass");
+    fail(PKB_ERROR_PROGRAM, "kernel '", kernel.name, "' takes ", kernel.pointers,
+         " pointers, more than one launch can pass");
   }
   launch.firstPatch = uint32_t(patches.size());
   launch.step = number;
@@ -319,8 +332,8 @@ void pkb_program::openAtenPlan() {
     slots.push_back(desc);
   }
   char error[2048] = {};
-  if (aten->plan_create(slots.data(), int32_t(slots.size()), !context.driver->emulated, context.ordinal, &atenPlan, error, sizeof(error)) !=
-      PKB_ATEN_DONE) {
+  if (aten->plan_create(slots.data(), int32_t(slots.size()), !context.driver->emulated, context.ordinal, &atenPlan,
+                        error, sizeof(error)) != PKB_ATEN_DONE) {
     atenPlan = nullptr;
     fail(PKB_ERROR_ATEN, error);
   }

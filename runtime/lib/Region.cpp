@@ -16,7 +16,8 @@ std::string Region::text(const char *what, pkb_cu_result result) const {
   return cat(what, " failed: ", driverText(site.driver, result), " (", result, ")");
 }
 
-Region::Region(const RegionSite &site, const std::vector<int> &ranks, int64_t bytes) : site(site), ranks(ranks), length(bytes) {
+Region::Region(const RegionSite &site, const std::vector<int> &ranks, int64_t bytes)
+    : site(site), ranks(ranks), length(bytes) {
   pieces.resize(ranks.size());
   own = int(std::find(ranks.begin(), ranks.end(), site.bootstrap->rank()) - ranks.begin());
   try {
@@ -26,8 +27,8 @@ Region::Region(const RegionSite &site, const std::vector<int> &ranks, int64_t by
     if (std::find(ways.begin(), ways.end(), "ipc") != ways.end()) {
       if (const char *asked = std::getenv("PKB_ARENA"); asked && std::strcmp(asked, "vmm") == 0) {
         size_t which = size_t(std::find(ways.begin(), ways.end(), "ipc") - ways.begin());
-        fail(PKB_ERROR_DEVICE, "PKB_ARENA=vmm, but rank ", ranks[which], " cannot export memory as a file descriptor", reason.empty() ? "" : ": ",
-             reason);
+        fail(PKB_ERROR_DEVICE, "PKB_ARENA=vmm, but rank ", ranks[which], " cannot export memory as a file descriptor",
+             reason.empty() ? "" : ": ", reason);
       }
       release();
       ipc = true;
@@ -147,7 +148,8 @@ void Region::shareIpc(std::optional<std::string> &error) {
   pkb_cu_result result = d->mem_alloc(&mine.address, allocated);
   if (result != 0) {
     mine.address = 0;
-    error = cat("allocating an arena of ", allocated >> 20, " MiB: ", text("allocation", result), "; PKB_ARENA_MIB makes it smaller");
+    error = cat("allocating an arena of ", allocated >> 20, " MiB: ", text("allocation", result),
+                "; PKB_ARENA_MIB makes it smaller");
   } else {
     mine.mapped = true;
     result = d->ipc_get(&handle, mine.address);
@@ -155,7 +157,8 @@ void Region::shareIpc(std::optional<std::string> &error) {
       error = text("making an IPC handle", result);
     }
   }
-  auto handles = site.bootstrap->allgather("exchange of IPC handles", error ? "" : std::string(handle.reserved, sizeof(handle.reserved)), ranks);
+  auto handles = site.bootstrap->allgather("exchange of IPC handles",
+                                           error ? "" : std::string(handle.reserved, sizeof(handle.reserved)), ranks);
   for (int i = 0; i < size() && !error; ++i) {
     if (i == own) {
       continue;

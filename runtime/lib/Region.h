@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Symmetric memory of one channel: every rank of a group owns a piece of the same size and maps the pieces of the others.
+// Symmetric memory of one channel: every rank of a group owns a piece of the same size and maps the pieces of the
+// others.
 #ifndef PKB_RUNTIME_LIB_REGION_H
 #define PKB_RUNTIME_LIB_REGION_H
 
@@ -16,15 +17,15 @@ namespace pkb_rt {
 struct RegionSite {
   const pkb_driver *driver;
   pkb_cu_device device;
-  pkb_cu_stream service;  // stream for zeroing, not the user's
+  pkb_cu_stream service; // stream for zeroing, not the user's
   Bootstrap *bootstrap;
-  bool poison;            // fill the staging halves with 0xFF
+  bool poison; // fill the staging halves with 0xFF
 };
 
 class Region {
 public:
-  /// Makes and maps the memory: collective over `ranks` (ranks of the bootstrap, own one included). Flags, control page and LL
-  /// lines are zero on every rank when it returns. Throws the same verdict on all ranks.
+  /// Makes and maps the memory: collective over `ranks` (ranks of the bootstrap, own one included). Flags, control page
+  /// and LL lines are zero on every rank when it returns. Throws the same verdict on all ranks.
   Region(const RegionSite &site, const std::vector<int> &ranks, int64_t bytes);
   ~Region();
   Region(const Region &) = delete;
@@ -52,8 +53,8 @@ private:
   std::vector<int> ranks;
   std::vector<Piece> pieces;
   int own = 0;
-  int64_t length;        // as asked
-  size_t allocated = 0;  // rounded up to the granularity
+  int64_t length;       // as asked
+  size_t allocated = 0; // rounded up to the granularity
   bool ipc = false;
 };
 

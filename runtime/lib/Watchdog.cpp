@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The context's own thread: sees a peer go away, and a call that does not end, and then sets the abort word that every spin of
-// the device polls. It never touches a user's stream: it reads the epoch cells through a stream of its own.
+// The context's own thread: sees a peer go away, and a call that does not end, and then sets the abort word that every
+// spin of the device polls. It never touches a user's stream: it reads the epoch cells through a stream of its own.
 #include "Context.h"
 #include "DriverAbi.h"
 #include "Error.h"
@@ -21,7 +21,8 @@ void pkb_context::watch() {
     if (driver->thread_relax_capture) {
       driver->thread_relax_capture(); // reading a cell must not disturb a capture that another thread has under way
     }
-    if (driver->stream_create(&watchStream, abi::kStreamNonBlocking) != 0 || driver->event_create(&watchEvent, abi::kEventDisableTiming) != 0) {
+    if (driver->stream_create(&watchStream, abi::kStreamNonBlocking) != 0 ||
+        driver->event_create(&watchEvent, abi::kEventDisableTiming) != 0) {
       watchStream = nullptr;
     }
   }
@@ -59,16 +60,16 @@ void pkb_context::watch() {
         if (!ok || fresh || !inFlight || entry->second.epoch != cells.ended) {
           entry->second = {cells.ended, Clock::now()};
         } else if (std::chrono::duration<double>(Clock::now() - entry->second.since).count() >= timeout && !lost()) {
-          abort(cat("rank ", rank, ": a call has not ended within ", timeout, " s (PKB_TIMEOUT_S): ",
-                    describeStall(*group, *channel, cells.ended)));
+          abort(cat("rank ", rank, ": a call has not ended within ", timeout,
+                    " s (PKB_TIMEOUT_S): ", describeStall(*group, *channel, cells.ended)));
         }
       }
     }
   }
 }
 
-/// A peer that refuses a call tells all ranks and waits for their refusals. If this rank has accepted that call, its kernels wait
-/// for ones that will never be launched, and later calls would take each other's data.
+/// A peer that refuses a call tells all ranks and waits for their refusals. If this rank has accepted that call, its
+/// kernels wait for ones that will never be launched, and later calls would take each other's data.
 void pkb_context::watchRefusals() {
   auto message = bootstrap->peek(kRefusal);
   if (!message) {
@@ -77,7 +78,8 @@ void pkb_context::watchRefusals() {
   auto &[peer, name, reason] = *message;
   uint64_t number = std::strtoull(name.c_str() + kRefusal.size(), nullptr, 10);
   if (calls.load(std::memory_order_acquire) > number) {
-    abort(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason, "; give all ranks arguments of the same kind"));
+    abort(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason,
+              "; give all ranks arguments of the same kind"));
     bootstrap->hangUp();
   }
 }
@@ -94,7 +96,8 @@ bool pkb_context::copyHome(char *address, size_t bytes, void *to) {
   bool own = std::this_thread::get_id() == watchdog.get_id();
   pkb_cu_stream stream = own ? watchStream : service;
   char *landing = copyBuffer + (own ? 0 : PKB_CONTROL_BYTES);
-  if (!stream || driver->memcpy_async(pkb_cu_ptr(uintptr_t(landing)), pkb_cu_ptr(uintptr_t(address)), bytes, stream) != 0) {
+  if (!stream ||
+      driver->memcpy_async(pkb_cu_ptr(uintptr_t(landing)), pkb_cu_ptr(uintptr_t(address)), bytes, stream) != 0) {
     return false;
   }
   bool ok = own ? driver->event_record(watchEvent, stream) == 0 : driver->stream_synchronize(stream) == 0;
@@ -130,7 +133,9 @@ std::string pkb_context::describeStall(RankGroup &group, Channel &channel, uint6
     uint64_t value = 0;
     bool ok = copyHome(channel.region->piece(channel.region->me()) + pkb_flag_offset(member, 0), sizeof(value), &value);
     text += cat(" rank ", group.ranks[size_t(member)], " ");
-    text += ok ? cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1)) : "unknown";
+    text += ok ? cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ",
+                     value & ((1ull << PKB_PROGRESS_BITS) - 1))
+               : "unknown";
     text += member + 1 < channel.region->size() ? "," : "";
   }
   return text;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// torch.ops.pkb: calls of loaded programs as operators of PyTorch. The hot path is one lookup, the tensors' metadata into plain
-// structs, outputs from torch's allocator, and pkb_program_call.
+// torch.ops.pkb: calls of loaded programs as operators of PyTorch. The hot path is one lookup, the tensors' metadata
+// into plain structs, outputs from torch's allocator, and pkb_program_call.
 //
 //   pkb::call(int program, Tensor[] inputs) -> Tensor[]
 //     All outputs in program order, on the current stream. An output that is (a view of) an argument is that memory.
 //   pkb::call_out(int program, Tensor[] inputs, Tensor(a!)[] outputs) -> ()
-//     Writes into `outputs`: one per output with memory of its own, or one per output, of which those that are arguments count
-//     as placeholders.
+//     Writes into `outputs`: one per output with memory of its own, or one per output, of which those that are
+//     arguments count as placeholders.
 //   pkb::call_mutating(int program, Tensor(a!)[] inputs) -> Tensor[]
 //     For programs that write their arguments, as torch.compile must know it: only outputs with memory of their own.
 #include "pkb_rt/pkb.h"
@@ -16,8 +16,8 @@
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/empty_strided.h>
 #include <ATen/ops/as_strided.h>
+#include <ATen/ops/empty_strided.h>
 #include <array>
 #include <atomic>
 #include <c10/core/Allocator.h>
@@ -54,19 +54,33 @@ struct Registry {
 };
 
 Registry &registry() {
-  static Registry *const programs = new Registry; // operators are process-wide in torch, so their table is too; never destroyed
+  static Registry *const programs =
+      new Registry; // operators are process-wide in torch, so their table is too; never destroyed
   return *programs;
 }
 
 const Entry &entryOf(int64_t number) {
-  Entry *entry = number > 0 && number < int64_t(kMaxPrograms) ? registry().entries[size_t(number)].load(std::memory_order_acquire) : nullptr;
+  Entry *entry = number > 0 && number < int64_t(kMaxPrograms)
+                     ? registry().entries[size_t(number)].load(std::memory_order_acquire)
+                     : nullptr;
   TORCH_CHECK(entry, "pkb: there is no program ", number, "; it was never loaded, or is unloaded");
   return *entry;
 }
 
-constexpr at::ScalarType kTypes[PKB_DTYPE_COUNT] = {
-    at::kDouble, at::kFloat, at::kHalf, at::kBFloat16, at::kChar, at::kShort, at::kInt, at::kLong, at::kByte, at::kBool,
-    at::ScalarType::Float8_e4m3fn, at::ScalarType::Float8_e5m2, at::ScalarType::ComplexFloat, at::ScalarType::ComplexDouble};
+constexpr at::ScalarType kTypes[PKB_DTYPE_COUNT] = {at::kDouble,
+                                                    at::kFloat,
+                                                    at::kHalf,
+                                                    at::kBFloat16,
+                                                    at::kChar,
+                                                    at::kShort,
+                                                    at::kInt,
+                                                    at::kLong,
+                                                    at::kByte,
+                                                    at::kBool,
+                                                    at::ScalarType::Float8_e4m3fn,
+                                                    at::ScalarType::Float8_e5m2,
+                                                    at::ScalarType::ComplexFloat,
+                                                    at::ScalarType::ComplexDouble};
 
 int32_t dtypeOf(at::ScalarType type) {
   for (int32_t i = 0; i < PKB_DTYPE_COUNT; ++i) {
@@ -78,11 +92,15 @@ int32_t dtypeOf(at::ScalarType type) {
 }
 
 void describe(const at::Tensor &tensor, const Entry &entry, const char *what, size_t index, pkb_tensor &out) {
-  TORCH_CHECK(tensor.defined() && tensor.layout() == at::kStrided, "pkb: ", what, " ", index, " must be a dense tensor");
-  TORCH_CHECK(tensor.device() == entry.device, "pkb: ", what, " ", index, " must be on ", entry.device, ", where the program was loaded, got: ", tensor.device());
-  TORCH_CHECK(!tensor.is_conj() && !tensor.is_neg(), "pkb: ", what, " ", index, " is lazily conjugated or negated; call resolve_conj() or resolve_neg() first");
+  TORCH_CHECK(tensor.defined() && tensor.layout() == at::kStrided, "pkb: ", what, " ", index,
+              " must be a dense tensor");
+  TORCH_CHECK(tensor.device() == entry.device, "pkb: ", what, " ", index, " must be on ", entry.device,
+              ", where the program was loaded, got: ", tensor.device());
+  TORCH_CHECK(!tensor.is_conj() && !tensor.is_neg(), "pkb: ", what, " ", index,
+              " is lazily conjugated or negated; call resolve_conj() or resolve_neg() first");
   auto sizes = tensor.sizes(), strides = tensor.strides();
-  TORCH_CHECK(sizes.size() <= PKB_MAX_DIMS, "pkb: ", what, " ", index, " has ", sizes.size(), " dimensions, at most ", PKB_MAX_DIMS, " are supported");
+  TORCH_CHECK(sizes.size() <= PKB_MAX_DIMS, "pkb: ", what, " ", index, " has ", sizes.size(), " dimensions, at most ",
+              PKB_MAX_DIMS, " are supported");
   out.data = tensor.unsafeGetTensorImpl()->mutable_data();
   out.dtype = dtypeOf(tensor.scalar_type());
   out.ndim = int32_t(sizes.size());
@@ -109,9 +127,11 @@ void launch(const Entry &entry, at::TensorList inputs, Tensors &outputs) {
   for (size_t i = 0; i < inputs.size(); ++i) {
     describe(inputs[i], entry, "input", i, in[i]);
   }
-  pkb_status status = pkb_program_call(entry.program, currentStream(entry.device), in.data(), int32_t(in.size()), outputs.data(), int32_t(outputs.size()));
+  pkb_status status = pkb_program_call(entry.program, currentStream(entry.device), in.data(), int32_t(in.size()),
+                                       outputs.data(), int32_t(outputs.size()));
   if (C10_UNLIKELY(!entry.device.is_cuda()) && status == PKB_OK) {
-    // An operator on CPU tensors has finished when it returns; nobody would keep the tensors alive for an emulated stream.
+    // An operator on CPU tensors has finished when it returns; nobody would keep the tensors alive for an emulated
+    // stream.
     status = pkb_context_synchronize(pkb_program_context(entry.program), nullptr);
   }
   if (C10_UNLIKELY(status != PKB_OK)) {
@@ -120,13 +140,16 @@ void launch(const Entry &entry, at::TensorList inputs, Tensors &outputs) {
   }
 }
 
-/// A new tensor. On the GPU straight from torch's allocator: the way through the dispatcher costs 5 us of the host's time.
+/// A new tensor. On the GPU straight from torch's allocator: the way through the dispatcher costs 5 us of the host's
+/// time.
 at::Tensor allocate(const OutputInfo &info, c10::Device device) {
-  at::IntArrayRef sizes(info.shape.sizes, size_t(info.shape.ndim)), strides(info.shape.strides, size_t(info.shape.ndim));
+  at::IntArrayRef sizes(info.shape.sizes, size_t(info.shape.ndim)),
+      strides(info.shape.strides, size_t(info.shape.ndim));
   if (device.is_cuda()) {
     const c10::impl::VirtualGuardImpl guard(c10::kCUDA);
     if (guard.getDevice() == device) {
-      return at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(c10::kCUDA), c10::DispatchKeySet(c10::DispatchKey::CUDA), info.dtype);
+      return at::detail::empty_strided_generic(sizes, strides, c10::GetAllocator(c10::kCUDA),
+                                               c10::DispatchKeySet(c10::DispatchKey::CUDA), info.dtype);
     }
   }
   return at::empty_strided(sizes, strides, at::TensorOptions().dtype(info.dtype).device(device));
@@ -134,7 +157,8 @@ at::Tensor allocate(const OutputInfo &info, c10::Device device) {
 
 /// The tensor of an output that shares the memory of `base`, from the address that the call filled in.
 at::Tensor aliasTensor(const Entry &entry, const OutputInfo &info, const at::Tensor &base, const void *data) {
-  at::IntArrayRef sizes(info.shape.sizes, size_t(info.shape.ndim)), strides(info.shape.strides, size_t(info.shape.ndim));
+  at::IntArrayRef sizes(info.shape.sizes, size_t(info.shape.ndim)),
+      strides(info.shape.strides, size_t(info.shape.ndim));
   int64_t bytes = base.numel() ? static_cast<const char *>(data) - static_cast<const char *>(base.const_data_ptr()) : 0;
   at::Tensor typed = base.scalar_type() == info.dtype ? base : base.view(info.dtype);
   if (bytes == 0 && typed.sizes() == sizes && typed.strides() == strides) {
@@ -172,7 +196,8 @@ std::vector<at::Tensor> run(const Entry &entry, at::TensorList inputs, bool alia
   for (size_t i = 0; i < count; ++i) {
     const OutputInfo &info = entry.outputs[i];
     if (info.aliasOf >= 0) {
-      const at::Tensor &base = info.aliasOf < entry.inputs ? inputs[size_t(info.aliasOf)] : result[size_t(info.aliasOf - entry.inputs)];
+      const at::Tensor &base =
+          info.aliasOf < entry.inputs ? inputs[size_t(info.aliasOf)] : result[size_t(info.aliasOf - entry.inputs)];
       result[i] = aliasTensor(entry, info, base, outputs[i].data);
     }
   }
@@ -191,19 +216,22 @@ void refuseGradients(int64_t program, at::TensorList tensors, const char *what) 
   }
 }
 
-// The hot one: it makes the check itself, so that the autograd key can be passed over (a dispatch costs about a microsecond).
+// The hot one: it makes the check itself, so that the autograd key can be passed over (a dispatch costs about a
+// microsecond).
 std::vector<at::Tensor> call(int64_t program, at::TensorList inputs) {
   refuseGradients(program, inputs, "input");
   return run(entryOf(program), inputs, true);
 }
-std::vector<at::Tensor> callMutating(int64_t program, at::TensorList inputs) { return run(entryOf(program), inputs, false); }
+std::vector<at::Tensor> callMutating(int64_t program, at::TensorList inputs) {
+  return run(entryOf(program), inputs, false);
+}
 
 void callOut(int64_t program, at::TensorList inputs, at::TensorList outputs) {
   const Entry &entry = entryOf(program);
   size_t count = entry.outputs.size();
   bool ownOnly = outputs.size() != count;
-  TORCH_CHECK(!ownOnly || outputs.size() == size_t(entry.ownOutputs), "pkb: program ", program, " has ", count, " outputs, ", entry.ownOutputs,
-              " with memory of their own, got: ", outputs.size());
+  TORCH_CHECK(!ownOnly || outputs.size() == size_t(entry.ownOutputs), "pkb: program ", program, " has ", count,
+              " outputs, ", entry.ownOutputs, " with memory of their own, got: ", outputs.size());
   Tensors out;
   out.resize_for_overwrite(count);
   size_t next = 0;
@@ -235,8 +263,9 @@ void callOutMeta(int64_t program, at::TensorList, at::TensorList) { entryOf(prog
 
 std::vector<at::Tensor> callMutatingAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs) {
   refuseGradients(program, inputs, "input");
-  static const auto op =
-      c10::Dispatcher::singleton().findSchemaOrThrow("pkb::call_mutating", "").typed<std::vector<at::Tensor>(int64_t, at::TensorList)>();
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("pkb::call_mutating", "")
+                             .typed<std::vector<at::Tensor>(int64_t, at::TensorList)>();
   auto result = op.redispatch(keys & c10::after_autograd_keyset, program, inputs);
   for (const at::Tensor &input : inputs) {
     input.unsafeGetTensorImpl()->bump_version();
@@ -247,7 +276,9 @@ std::vector<at::Tensor> callMutatingAutograd(c10::DispatchKeySet keys, int64_t p
 void callOutAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs, at::TensorList outputs) {
   refuseGradients(program, inputs, "input");
   refuseGradients(program, outputs, "output");
-  static const auto op = c10::Dispatcher::singleton().findSchemaOrThrow("pkb::call_out", "").typed<void(int64_t, at::TensorList, at::TensorList)>();
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("pkb::call_out", "")
+                             .typed<void(int64_t, at::TensorList, at::TensorList)>();
   op.redispatch(keys & c10::after_autograd_keyset, program, inputs, outputs);
   for (const at::Tensor &output : outputs) {
     if (output.defined()) {
@@ -284,8 +315,8 @@ TORCH_LIBRARY_IMPL(pkb, Autograd, library) {
 
 extern "C" {
 
-/// Gives a loaded program a number for torch.ops.pkb. `cuda_device`: where its tensors live, -1 for the CPU (emulated ranks).
-/// 0 if there are too many programs.
+/// Gives a loaded program a number for torch.ops.pkb. `cuda_device`: where its tensors live, -1 for the CPU (emulated
+/// ranks). 0 if there are too many programs.
 PKB_API int64_t pkb_torch_register(pkb_program *program, int32_t cuda_device) {
   auto entry = std::make_unique<Entry>();
   entry->program = program;

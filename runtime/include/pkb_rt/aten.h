@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * The C table through which the run time and the rank interpreter reach libtorch: any ATen operator, named by its schema, on
- * tensors that stand in numbered slots. Implemented by libpkb_aten.so (runtime/aten), which is opened only for programs that call
- * operators; without it everything else works.
+ * The C table through which the run time and the rank interpreter reach libtorch: any ATen operator, named by its
+ * schema, on tensors that stand in numbered slots. Implemented by libpkb_aten.so (runtime/aten), which is opened only
+ * for programs that call operators; without it everything else works.
  *
- * A plan is what is constant of a program: its slots and its prepared steps. A frame is one call in flight: it holds a tensor per
- * slot. Functions that can fail return PKB_ATEN_FAILED and write one line into `error` (of `error_bytes`).
+ * A plan is what is constant of a program: its slots and its prepared steps. A frame is one call in flight: it holds a
+ * tensor per slot. Functions that can fail return PKB_ATEN_FAILED and write one line into `error` (of `error_bytes`).
  */
 #ifndef PKB_RT_ATEN_H
 #define PKB_RT_ATEN_H
@@ -24,37 +24,40 @@ extern "C" {
 #define PKB_ATEN_ABI_VERSION 1
 
 enum {
-  PKB_ATEN_DONE = 0,     /* the operator has run, or is in the stream */
+  PKB_ATEN_DONE = 0, /* the operator has run, or is in the stream */
   PKB_ATEN_FAILED = 1,
-  PKB_ATEN_PENDING = 2   /* CPU only: results have their memory; `execute` must run when the stream gets there */
+  PKB_ATEN_PENDING = 2 /* CPU only: results have their memory; `execute` must run when the stream gets there */
 };
 
 typedef enum pkb_aten_memory {
-  PKB_ATEN_BOUND = 0,    /* the caller binds memory before each call (argument, output, temporary, constant, views of them) */
-  PKB_ATEN_OWN = 1,      /* an operator makes it */
-  PKB_ATEN_VIEW = 2      /* a view of an OWN slot */
+  PKB_ATEN_BOUND =
+      0, /* the caller binds memory before each call (argument, output, temporary, constant, views of them) */
+  PKB_ATEN_OWN = 1, /* an operator makes it */
+  PKB_ATEN_VIEW = 2 /* a view of an OWN slot */
 } pkb_aten_memory;
 
 typedef struct pkb_aten_slot {
-  int32_t dtype;         /* pkb_dtype */
+  int32_t dtype; /* pkb_dtype */
   int32_t ndim;
   const int64_t *sizes, *strides; /* elements */
-  int32_t memory;        /* pkb_aten_memory */
-  int32_t root;          /* VIEW: the OWN slot */
-  int64_t offset;        /* VIEW: bytes from its start */
+  int32_t memory;                 /* pkb_aten_memory */
+  int32_t root;                   /* VIEW: the OWN slot */
+  int64_t offset;                 /* VIEW: bytes from its start */
 } pkb_aten_slot;
 
 typedef struct pkb_aten_plan pkb_aten_plan;
 typedef struct pkb_aten_frame pkb_aten_frame;
 
 typedef struct pkb_aten_api {
-  uint32_t abi_version;  /* PKB_ATEN_ABI_VERSION */
+  uint32_t abi_version; /* PKB_ATEN_ABI_VERSION */
   const char *(*torch_version)(void);
 
-  /* Slots are copied. `cuda` 1: tensors live on CUDA device `device`; 0: on the CPU, where operators run single-threaded. */
-  int (*plan_create)(const pkb_aten_slot *slots, int32_t n_slots, int32_t cuda, int32_t device, pkb_aten_plan **out, char *error,
-                     size_t error_bytes);
-  /* Prepares a step of the manifest ("kind": "aten" or "copy") given as JSON text, and gives it the next number from 0. */
+  /* Slots are copied. `cuda` 1: tensors live on CUDA device `device`; 0: on the CPU, where operators run
+   * single-threaded. */
+  int (*plan_create)(const pkb_aten_slot *slots, int32_t n_slots, int32_t cuda, int32_t device, pkb_aten_plan **out,
+                     char *error, size_t error_bytes);
+  /* Prepares a step of the manifest ("kind": "aten" or "copy") given as JSON text, and gives it the next number from 0.
+   */
   int (*plan_add)(pkb_aten_plan *plan, const char *json, char *error, size_t error_bytes);
   void (*plan_destroy)(pkb_aten_plan *plan);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * The one function table through which the run time calls CUDA. Filled from libcuda.so.1 by the real driver
- * (pkb_driver_real) and by the emulator (pkb_rt/emu.h). Types are ABI-compatible with cuda.h of CUDA 12 and 13, declared here so
- * that the run time and the emulator build without a CUDA toolkit. Every entry returns a CUresult (0 = success).
+ * (pkb_driver_real) and by the emulator (pkb_rt/emu.h). Types are ABI-compatible with cuda.h of CUDA 12 and 13,
+ * declared here so that the run time and the emulator build without a CUDA toolkit. Every entry returns a CUresult (0 =
+ * success).
  */
 #ifndef PKB_RT_DRIVER_H
 #define PKB_RT_DRIVER_H
@@ -25,11 +26,13 @@ typedef struct CUfunc_st *pkb_cu_function;
 typedef struct CUgraph_st *pkb_cu_graph;
 typedef struct CUgraphExec_st *pkb_cu_graph_exec;
 typedef unsigned long long pkb_cu_mem_handle;
-typedef struct pkb_cu_ipc_handle { char reserved[64]; } pkb_cu_ipc_handle;
+typedef struct pkb_cu_ipc_handle {
+  char reserved[64];
+} pkb_cu_ipc_handle;
 
 typedef struct pkb_driver {
-  const char *name;      /* "cuda" or "emulated" */
-  int emulated;          /* 1: device memory is host memory, modules are host objects */
+  const char *name; /* "cuda" or "emulated" */
+  int emulated;     /* 1: device memory is host memory, modules are host objects */
   void *impl;
   /* Text for a result, never NULL. */
   const char *(*error_string)(pkb_cu_result);
@@ -54,13 +57,14 @@ typedef struct pkb_driver {
   pkb_cu_result (*memset_d8_async)(pkb_cu_ptr, unsigned char, size_t, pkb_cu_stream);
   pkb_cu_result (*memcpy_async)(pkb_cu_ptr dst, pkb_cu_ptr src, size_t, pkb_cu_stream); /* any direction */
 
-  /* Virtual memory with POSIX file descriptors. On the emulator a descriptor is real (memfd). `props` in the real driver is
-   * CUmemAllocationProp{pinned, posix fd, device}. */
+  /* Virtual memory with POSIX file descriptors. On the emulator a descriptor is real (memfd). `props` in the real
+   * driver is CUmemAllocationProp{pinned, posix fd, device}. */
   pkb_cu_result (*vmm_granularity)(size_t *, pkb_cu_device);
   pkb_cu_result (*vmm_create)(pkb_cu_mem_handle *, size_t, pkb_cu_device);
   pkb_cu_result (*vmm_export_fd)(int *fd, pkb_cu_mem_handle);
   pkb_cu_result (*vmm_import_fd)(pkb_cu_mem_handle *, int fd);
-  pkb_cu_result (*vmm_map)(pkb_cu_ptr *, size_t, pkb_cu_mem_handle, pkb_cu_device access_from); /* reserve + map + set access */
+  pkb_cu_result (*vmm_map)(pkb_cu_ptr *, size_t, pkb_cu_mem_handle,
+                           pkb_cu_device access_from); /* reserve + map + set access */
   pkb_cu_result (*vmm_unmap)(pkb_cu_ptr, size_t);
   pkb_cu_result (*vmm_release)(pkb_cu_mem_handle);
   pkb_cu_result (*ipc_get)(pkb_cu_ipc_handle *, pkb_cu_ptr);
@@ -97,7 +101,8 @@ typedef struct pkb_driver {
   pkb_cu_result (*graph_destroy)(pkb_cu_graph);
   pkb_cu_result (*graph_exec_destroy)(pkb_cu_graph_exec);
 
-  /* May be NULL. The calling thread's driver calls no longer count as unsafe for a capture that another thread has under way. */
+  /* May be NULL. The calling thread's driver calls no longer count as unsafe for a capture that another thread has
+   * under way. */
   pkb_cu_result (*thread_relax_capture)(void);
   /* May be NULL. 13000 for CUDA 13.0. */
   pkb_cu_result (*driver_version)(int *);
@@ -107,7 +112,8 @@ typedef struct pkb_driver {
 #define PKB_API __attribute__((visibility("default")))
 #endif
 
-/* The real driver, loaded on first use; NULL with a reason in *why ("libcuda.so.1 not found: ...") where there is none. */
+/* The real driver, loaded on first use; NULL with a reason in *why ("libcuda.so.1 not found: ...") where there is none.
+ */
 PKB_API const pkb_driver *pkb_driver_real(const char **why);
 
 #ifdef __cplusplus

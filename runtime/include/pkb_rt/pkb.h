@@ -3,7 +3,8 @@
  * The C interface of the run time. Thread safety: a context and what is loaded into it belong to one thread at a time;
  * contexts share nothing (emulated ranks are threads of one process).
  *
- * Every function that can fail returns a pkb_status; pkb_last_error() then holds one line that names the thing and what to do.
+ * Every function that can fail returns a pkb_status; pkb_last_error() then holds one line that names the thing and what
+ * to do.
  */
 #ifndef PKB_RT_PKB_H
 #define PKB_RT_PKB_H
@@ -24,20 +25,33 @@ extern "C" {
 
 typedef enum pkb_status {
   PKB_OK = 0,
-  PKB_ERROR_ARGUMENT = 1,    /* a caller's mistake: null pointer, wrong count, wrong size */
-  PKB_ERROR_PROGRAM = 2,     /* artefact missing, damaged, of another version, world size or machine */
-  PKB_ERROR_GUARD = 3,       /* the arguments are outside of what the program was compiled for; nothing was launched */
-  PKB_ERROR_DEVICE = 4,      /* the CUDA driver refused: no device, no peer access, out of memory, launch failure */
-  PKB_ERROR_BOOTSTRAP = 5,   /* ranks could not meet: peer missing, other program, socket closed, timeout */
-  PKB_ERROR_PEER_LOST = 6,   /* a peer died, or the watchdog's time ran out, while a call was in flight */
-  PKB_ERROR_ATEN = 7,        /* libtorch missing, or an operator failed */
+  PKB_ERROR_ARGUMENT = 1,  /* a caller's mistake: null pointer, wrong count, wrong size */
+  PKB_ERROR_PROGRAM = 2,   /* artefact missing, damaged, of another version, world size or machine */
+  PKB_ERROR_GUARD = 3,     /* the arguments are outside of what the program was compiled for; nothing was launched */
+  PKB_ERROR_DEVICE = 4,    /* the CUDA driver refused: no device, no peer access, out of memory, launch failure */
+  PKB_ERROR_BOOTSTRAP = 5, /* ranks could not meet: peer missing, other program, socket closed, timeout */
+  PKB_ERROR_PEER_LOST = 6, /* a peer died, or the watchdog's time ran out, while a call was in flight */
+  PKB_ERROR_ATEN = 7,      /* libtorch missing, or an operator failed */
   PKB_ERROR_INTERNAL = 8
 } pkb_status;
 
 /* torch dtypes; the names in manifests are torch's. Complex numbers are pairs. */
 typedef enum pkb_dtype {
-  PKB_F64, PKB_F32, PKB_F16, PKB_BF16, PKB_I8, PKB_I16, PKB_I32, PKB_I64, PKB_U8, PKB_BOOL,
-  PKB_F8E4M3FN, PKB_F8E5M2, PKB_C64, PKB_C128, PKB_DTYPE_COUNT
+  PKB_F64,
+  PKB_F32,
+  PKB_F16,
+  PKB_BF16,
+  PKB_I8,
+  PKB_I16,
+  PKB_I32,
+  PKB_I64,
+  PKB_U8,
+  PKB_BOOL,
+  PKB_F8E4M3FN,
+  PKB_F8E5M2,
+  PKB_C64,
+  PKB_C128,
+  PKB_DTYPE_COUNT
 } pkb_dtype;
 
 /* A strided view of memory on the context's device (host memory on emulated ranks). Sizes and strides in elements. */
@@ -54,54 +68,60 @@ typedef struct pkb_program pkb_program;
 struct pkb_driver; /* pkb_rt/driver.h */
 
 typedef struct pkb_context_desc {
-  uint32_t abi_version;         /* PKB_ABI_VERSION */
+  uint32_t abi_version; /* PKB_ABI_VERSION */
   int32_t rank, world_size;
-  int32_t device;               /* ordinal */
+  int32_t device;                  /* ordinal */
   const struct pkb_driver *driver; /* NULL: the real one (libcuda.so.1) */
-  const char *rendezvous;       /* directory of Unix sockets, the same on all ranks, made by the caller; short path (< 90 bytes) */
-  int64_t arena_bytes;          /* 0: PKB_DEFAULT_ARENA_BYTES, or $PKB_ARENA_MIB */
-  double timeout_s;             /* 0: $PKB_TIMEOUT_S, else 600; bootstrap and calls */
-  int32_t debug;                /* 1: spins also end by themselves, after $PKB_SPIN_LIMIT polls */
+  const char
+      *rendezvous; /* directory of Unix sockets, the same on all ranks, made by the caller; short path (< 90 bytes) */
+  int64_t arena_bytes; /* 0: PKB_DEFAULT_ARENA_BYTES, or $PKB_ARENA_MIB */
+  double timeout_s;    /* 0: $PKB_TIMEOUT_S, else 600; bootstrap and calls */
+  int32_t debug;       /* 1: spins also end by themselves, after $PKB_SPIN_LIMIT polls */
 } pkb_context_desc;
 
 /* Meets the other ranks, makes and maps the arena. Collective over world_size ranks. */
 PKB_API pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out);
 /* Waits for calls in flight, meets the other ranks, unmaps. Collective. */
 PKB_API void pkb_context_destroy(pkb_context *context);
-/* Leaves without meeting anyone: spins of this rank end, its sockets close, and the peers learn of it. For a rank that failed
- * outside of the run time; `reason` goes into later messages. The context can then only be synchronized and destroyed. */
+/* Leaves without meeting anyone: spins of this rank end, its sockets close, and the peers learn of it. For a rank that
+ * failed outside of the run time; `reason` goes into later messages. The context can then only be synchronized and
+ * destroyed. */
 PKB_API void pkb_context_abort(pkb_context *context, const char *reason);
 /* The last message of this thread; "" if none. Also valid after a failed pkb_context_create. */
 PKB_API const char *pkb_last_error(void);
 
 /* Loads a program from an emitted `.cu` (compiled through NVRTC, or the host compiler on the fake driver, and cached).
- * Collective: all ranks must load the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else ~/.cache/pkb). */
+ * Collective: all ranks must load the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else
+ * ~/.cache/pkb). */
 PKB_API pkb_status pkb_program_load(pkb_context *context, const char *path, const char *cache_dir, pkb_program **out);
 PKB_API void pkb_program_unload(pkb_program *program);
 PKB_API pkb_context *pkb_program_context(const pkb_program *program);
 
 PKB_API int32_t pkb_program_input_count(const pkb_program *program);
 PKB_API int32_t pkb_program_output_count(const pkb_program *program);
-/* Shape of argument or output i, data == NULL. *alias_of (may be NULL) is -1 for an output with memory of its own, the index of
- * the argument of which it is (a view of) the memory, or the number of arguments + the index of such an output; the latter two
- * need no memory from the caller. */
+/* Shape of argument or output i, data == NULL. *alias_of (may be NULL) is -1 for an output with memory of its own, the
+ * index of the argument of which it is (a view of) the memory, or the number of arguments + the index of such an
+ * output; the latter two need no memory from the caller. */
 PKB_API pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out);
 PKB_API pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of);
 PKB_API const char *pkb_program_manifest(const pkb_program *program); /* JSON text */
 /* Kernel launches and operator calls that one call enqueues on this rank. */
 PKB_API int32_t pkb_program_launch_count(const pkb_program *program);
 
-/* Tells the other ranks that this rank cannot make its next call, for a reason that only the caller can see (say its arguments are no
- * tensors). PKB_ERROR_GUARD once all ranks have refused that call, in one way or the other; PKB_ERROR_PEER_LOST if some made it. */
+/* Tells the other ranks that this rank cannot make its next call, for a reason that only the caller can see (say its
+ * arguments are no tensors). PKB_ERROR_GUARD once all ranks have refused that call, in one way or the other;
+ * PKB_ERROR_PEER_LOST if some made it. */
 PKB_API pkb_status pkb_program_refuse(pkb_program *program, const char *reason);
 
-/* Enqueues one call on `stream` (a CUstream; NULL: the legacy default stream). Outputs are the caller's memory, except aliases,
- * whose entries are filled in. No allocation by the run time, no host synchronisation. All ranks must call in the same order.
- * PKB_ERROR_GUARD or PKB_ERROR_ARGUMENT: nothing was launched, on any rank (a refusal waits for the other ranks' refusals, and is
- * PKB_ERROR_PEER_LOST if one of them accepted the call). Any other error of a call ends the context on all ranks. */
+/* Enqueues one call on `stream` (a CUstream; NULL: the legacy default stream). Outputs are the caller's memory, except
+ * aliases, whose entries are filled in. No allocation by the run time, no host synchronisation. All ranks must call in
+ * the same order. PKB_ERROR_GUARD or PKB_ERROR_ARGUMENT: nothing was launched, on any rank (a refusal waits for the
+ * other ranks' refusals, and is PKB_ERROR_PEER_LOST if one of them accepted the call). Any other error of a call ends
+ * the context on all ranks. */
 PKB_API pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
-                            pkb_tensor *outputs, int32_t n_outputs);
-/* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen). */
+                                    pkb_tensor *outputs, int32_t n_outputs);
+/* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen).
+ */
 PKB_API pkb_status pkb_context_synchronize(pkb_context *context, void *stream);
 
 #ifdef __cplusplus

@@ -11,8 +11,8 @@ using namespace pkb_test;
 
 namespace {
 
-/// x @ w on every rank, summed over the ranks by a kernel that reads the operator's result; out = sum + 2 x, w *= 0.5 in place,
-/// and the transposed sum as a second output.
+/// x @ w on every rank, summed over the ranks by a kernel that reads the operator's result; out = sum + 2 x, w *= 0.5
+/// in place, and the transposed sum as a second output.
 std::string mixedManifest(const std::string &addOp = "aten::add", const std::string &wSizes = "[4, 4]") {
   return R"({"schema": "pkb-manifest", "version": [1, 0], "name": "mixed", "world_size": 2, "data": null,
  "groups": [{"id": 0, "partition": [[0, 1]]}],
@@ -39,7 +39,8 @@ std::string mixedManifest(const std::string &addOp = "aten::add", const std::str
            {"kind": "aten", "op": "aten::mul_", "overload": "Scalar", "args": [{"t": 11}, {"i": 3}], "kwargs": [], "results": [{"t": 11}], "mutates": [11], "source": "m.py:3"},
            {"kind": "launch", "kernel": "all_reduce_0", "group": 0, "grid": 2, "block": 128, "pointers": [{"slot": 3}, {"slot": 4}], "source": "m.py:4"},
            {"kind": "aten", "op": ")" +
-         addOp + R"(", "overload": "Tensor", "args": [{"t": 5}, {"t": 0}], "kwargs": [["alpha", {"i": 2}]], "results": [{"t": 6}], "mutates": [], "source": "m.py:5"},
+         addOp +
+         R"(", "overload": "Tensor", "args": [{"t": 5}, {"t": 0}], "kwargs": [["alpha", {"i": 2}]], "results": [{"t": 6}], "mutates": [], "source": "m.py:5"},
            {"kind": "aten", "op": "aten::mul_", "overload": "Scalar", "args": [{"t": 1}, {"f": 0.5}], "kwargs": [], "results": [{"t": 1}], "mutates": [1], "source": "m.py:6"},
            {"kind": "copy", "from": 8, "to": 7},
            {"kind": "aten", "op": "aten::contiguous", "overload": "", "args": [{"t": 8}], "kwargs": [], "results": [{"t": 9}], "mutates": [], "source": "m.py:7"},
@@ -49,7 +50,8 @@ std::string mixedManifest(const std::string &addOp = "aten::add", const std::str
 }
 
 struct Mixed {
-  explicit Mixed(const pkb_driver *driver) : x(driver, 12), w(driver, 16), out(driver, 12), turned(driver, 12), again(driver, 12) {}
+  explicit Mixed(const pkb_driver *driver)
+      : x(driver, 12), w(driver, 16), out(driver, 12), turned(driver, 12), again(driver, 12) {}
   Floats x, w, out, turned, again;
   pkb_tensor inputs[2], outputs[3];
 
@@ -202,7 +204,12 @@ TEST(Aten, what_libtorch_does_not_have_is_refused_at_load) {
   };
   EXPECT_EQ(errorOf("aten::add", "aten::subtract_nothing"),
             "step 4 (m.py:5): operator 'aten::subtract_nothing.Tensor' is not in this libtorch (2.11.0)");
-  EXPECT_NE(errorOf("\"alpha\"", "\"gamma\"").find("operator 'aten::add.Tensor' is given a keyword argument that it does not take"), std::string::npos);
-  EXPECT_NE(errorOf("{\"is\": [12]}", "{\"s\": \"12\"}").find("operator 'aten::view' argument 'size': argument {\"s\":\"12\"} cannot be given as"), std::string::npos);
-  EXPECT_NE(errorOf("{\"t\": 5}, {\"t\": 0}", "{\"t\": 5}").find("argument 'other': is not given and has no default"), std::string::npos);
+  EXPECT_NE(errorOf("\"alpha\"", "\"gamma\"")
+                .find("operator 'aten::add.Tensor' is given a keyword argument that it does not take"),
+            std::string::npos);
+  EXPECT_NE(errorOf("{\"is\": [12]}", "{\"s\": \"12\"}")
+                .find("operator 'aten::view' argument 'size': argument {\"s\":\"12\"} cannot be given as"),
+            std::string::npos);
+  EXPECT_NE(errorOf("{\"t\": 5}, {\"t\": 0}", "{\"t\": 5}").find("argument 'other': is not given and has no default"),
+            std::string::npos);
 }

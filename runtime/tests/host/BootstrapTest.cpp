@@ -98,7 +98,8 @@ TEST_F(Meeting, file_descriptors_arrive_with_their_contents) {
 
 TEST_F(Meeting, a_rank_that_does_not_come_is_named) {
   auto errors = onRanks(2, [&](int rank) { Bootstrap b(directory, rank == 1 ? 3 : 0, 4, 0.5); });
-  EXPECT_TRUE(contains(errors[0], "rank 0 waited 0.5 s") && contains(errors[0], "ranks 1, 2 did not come")) << errors[0];
+  EXPECT_TRUE(contains(errors[0], "rank 0 waited 0.5 s") && contains(errors[0], "ranks 1, 2 did not come"))
+      << errors[0];
   EXPECT_TRUE(contains(errors[1], "ranks 1, 2 did not come")) << errors[1];
 }
 
@@ -128,7 +129,8 @@ TEST_F(Meeting, ranks_that_are_out_of_step_are_named) {
 
 TEST_F(Meeting, ranks_that_expect_another_number_are_refused) {
   auto errors = onRanks(2, [&](int rank) { Bootstrap b(directory, rank, rank + 2, 2); });
-  bool named = contains(errors[0], "rank 1 was started for 3 ranks, this rank for 2") || contains(errors[1], "rank 0 was started for 2 ranks, this rank for 3");
+  bool named = contains(errors[0], "rank 1 was started for 3 ranks, this rank for 2") ||
+               contains(errors[1], "rank 0 was started for 2 ranks, this rank for 3");
   EXPECT_TRUE(named) << errors[0] << "\n" << errors[1];
 }
 
@@ -180,7 +182,8 @@ TEST_F(Meeting, a_stranger_on_the_socket_is_sent_away) {
 TEST_F(Meeting, errors_of_one_rank_reach_all) {
   auto errors = onRanks(3, [&](int rank) {
     Bootstrap b(directory, rank, 3, 10);
-    b.agree("opening", rank == 1 ? std::optional<std::string>("no such device") : std::nullopt, b.everyone(), PKB_ERROR_BOOTSTRAP);
+    b.agree("opening", rank == 1 ? std::optional<std::string>("no such device") : std::nullopt, b.everyone(),
+            PKB_ERROR_BOOTSTRAP);
   });
   EXPECT_EQ(errors[0], "rank 1: no such device");
   EXPECT_EQ(errors[1], "no such device");

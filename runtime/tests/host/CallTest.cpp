@@ -25,7 +25,8 @@ float sumOf(int size, int call, size_t i) {
 class Ranks : public testing::TestWithParam<int> {};
 
 /// Loads the program and hands everything to `body(rank, context, program, driver)`; all of it must succeed.
-void withProgram(int size, const AllReduce &program, const std::function<void(int, pkb_context *, pkb_program *, const pkb_driver *)> &body) {
+void withProgram(int size, const AllReduce &program,
+                 const std::function<void(int, pkb_context *, pkb_program *, const pkb_driver *)> &body) {
   TempDir dir;
   std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
   Machine machine(size);
@@ -64,7 +65,8 @@ TEST_P(Ranks, back_to_back_calls_sum_over_all_ranks) {
     ASSERT_EQ(pkb_context_synchronize(context, nullptr), PKB_OK) << pkb_last_error();
     for (int call = 0; call < kCalls; ++call) {
       for (size_t i = 0; i < 1003; ++i) {
-        ASSERT_EQ(out[call]->data()[i], sumOf(size, call, i)) << "rank " << rank << " call " << call << " element " << i;
+        ASSERT_EQ(out[call]->data()[i], sumOf(size, call, i))
+            << "rank " << rank << " call " << call << " element " << i;
       }
     }
   });
@@ -114,7 +116,9 @@ TEST(Call, other_streams_and_a_captured_graph_give_the_same_sums) {
     ASSERT_EQ(driver->stream_create(&third, 1), 0);
     ASSERT_EQ(driver->capture_begin(third), 0);
     EXPECT_EQ(pkb_program_call(loaded, third, &input, 1, &output, 1), PKB_ERROR_ARGUMENT);
-    EXPECT_NE(std::string(pkb_last_error()).find("call the program once on this stream before the capture"), std::string::npos) << pkb_last_error();
+    EXPECT_NE(std::string(pkb_last_error()).find("call the program once on this stream before the capture"),
+              std::string::npos)
+        << pkb_last_error();
     pkb_cu_graph empty = nullptr;
     driver->capture_end(third, &empty);
     fill(6);
@@ -164,7 +168,8 @@ TEST(Call, tensors_outside_of_the_program_are_refused_with_both_values) {
     bad.data = in.data() + 500;
     refused(good, bad, PKB_ERROR_ARGUMENT, "output 0 of 'all_reduce' overlaps input 0");
     EXPECT_EQ(pkb_program_call(loaded, nullptr, &good, 1, nullptr, 0), PKB_ERROR_GUARD);
-    EXPECT_NE(std::string(pkb_last_error()).find("takes 1 inputs and 1 outputs, got: 1 and 0"), std::string::npos) << pkb_last_error();
+    EXPECT_NE(std::string(pkb_last_error()).find("takes 1 inputs and 1 outputs, got: 1 and 0"), std::string::npos)
+        << pkb_last_error();
     // Nothing was launched by any of these: the next call is in step.
     for (size_t i = 0; i < 1000; ++i) {
       in.data()[i] = valueOf(rank, 0, i);
@@ -242,7 +247,9 @@ TEST(Call, an_output_that_is_an_argument_needs_no_memory) {
 
 namespace {
 int launches = 0;
-int countedLaunch(pkb_cu_function, unsigned, unsigned, unsigned, pkb_cu_stream, const void *, size_t) { return ++launches, 0; }
+int countedLaunch(pkb_cu_function, unsigned, unsigned, unsigned, pkb_cu_stream, const void *, size_t) {
+  return ++launches, 0;
+}
 } // namespace
 
 /// Reports what the call path itself costs, with a driver whose launch does nothing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The hand-written ABI of the driver against cuda.h, at compile time. Without a toolkit only the lookup of the library is tested.
+// The hand-written ABI of the driver against cuda.h, at compile time. Without a toolkit only the lookup of the library
+// is tested.
 #include "DriverAbi.h"
 #include "pkb_rt/driver.h"
 
@@ -14,7 +15,8 @@
 
 namespace ours = pkb_rt::abi;
 
-#define PKB_SAME_CONSTANT(mine, theirs) static_assert(static_cast<long long>(mine) == static_cast<long long>(theirs), #mine " must be " #theirs)
+#define PKB_SAME_CONSTANT(mine, theirs)                                                                                \
+  static_assert(static_cast<long long>(mine) == static_cast<long long>(theirs), #mine " must be " #theirs)
 PKB_SAME_CONSTANT(ours::kPeerAccessAlreadyEnabled, CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
 PKB_SAME_CONSTANT(ours::kErrorNotReady, CUDA_ERROR_NOT_READY);
 PKB_SAME_CONSTANT(ours::kMemAllocationTypePinned, CU_MEM_ALLOCATION_TYPE_PINNED);
@@ -37,8 +39,8 @@ PKB_SAME_CONSTANT(ours::kEventDisableTiming, CU_EVENT_DISABLE_TIMING);
 PKB_SAME_CONSTANT(CUDA_SUCCESS, 0);
 PKB_SAME_CONSTANT(CU_STREAM_CAPTURE_STATUS_NONE, 0);
 
-#define PKB_SAME_FIELD(mine, theirs, field)                                                                                               \
-  static_assert(offsetof(mine, field) == offsetof(theirs, field), #field);                                                                \
+#define PKB_SAME_FIELD(mine, theirs, field)                                                                            \
+  static_assert(offsetof(mine, field) == offsetof(theirs, field), #field);                                             \
   static_assert(sizeof(mine::field) == sizeof(theirs::field), #field)
 static_assert(sizeof(ours::MemLocation) == sizeof(CUmemLocation));
 static_assert(sizeof(ours::MemAllocationProp) == sizeof(CUmemAllocationProp));
@@ -64,8 +66,10 @@ static_assert(std::is_same<pkb_cu_graph_exec, CUgraphExec>::value);
 
 namespace {
 
-/// Two types are passed the same way: same size, both integers (enums among them) or both pointers or the same struct size.
-template <typename A, typename B> constexpr bool samePassing() {
+/// Two types are passed the same way: same size, both integers (enums among them) or both pointers or the same struct
+/// size.
+template <typename A, typename B>
+constexpr bool samePassing() {
   if constexpr (std::is_pointer<A>::value || std::is_pointer<B>::value) {
     return std::is_pointer<A>::value && std::is_pointer<B>::value;
   } else {
@@ -74,8 +78,10 @@ template <typename A, typename B> constexpr bool samePassing() {
   }
 }
 
-template <typename Ours, typename Theirs> struct SameCall : std::false_type {};
-template <typename R, typename... As, typename S, typename... Bs> struct SameCall<R (*)(As...), S (*)(Bs...)> {
+template <typename Ours, typename Theirs>
+struct SameCall : std::false_type {};
+template <typename R, typename... As, typename S, typename... Bs>
+struct SameCall<R (*)(As...), S (*)(Bs...)> {
   static constexpr bool check() {
     if constexpr (sizeof...(As) != sizeof...(Bs)) {
       return false;
@@ -88,7 +94,8 @@ template <typename R, typename... As, typename S, typename... Bs> struct SameCal
 
 using E = ours::Entries;
 // cuda.h maps a plain name to the version it was written for; those versions are the exported names of DriverAbi.h.
-#define PKB_SAME_CALL(member, function) static_assert(SameCall<decltype(E::member), decltype(&function)>::value, #function)
+#define PKB_SAME_CALL(member, function)                                                                                \
+  static_assert(SameCall<decltype(E::member), decltype(&function)>::value, #function)
 PKB_SAME_CALL(getErrorString, cuGetErrorString);
 PKB_SAME_CALL(init, cuInit);
 PKB_SAME_CALL(driverGetVersion, cuDriverGetVersion);

@@ -100,26 +100,33 @@ std::string AllReduce::text() const {
     row += (rank ? ", " : "") + std::to_string(rank);
   }
   s << "{\"schema\": \"pkb-manifest\", \"version\": [1, 0], \"name\": \"" << name << "\", \"world_size\": " << ranks
-    << ", \"target\": \"emux" << ranks << "\", \"data\": null,\n \"groups\": [{\"id\": 0, \"partition\": [[" << row << "]]}],\n \"arguments\": [{" << shape
-    << "}],\n \"outputs\": [{\"slot\": 1, \"alias_of\": null, " << shape << "}],\n \"slots\": [{\"id\": 0, \"kind\": \"argument\", \"index\": 0, " << shape
+    << ", \"target\": \"emux" << ranks << "\", \"data\": null,\n \"groups\": [{\"id\": 0, \"partition\": [[" << row
+    << "]]}],\n \"arguments\": [{" << shape << "}],\n \"outputs\": [{\"slot\": 1, \"alias_of\": null, " << shape
+    << "}],\n \"slots\": [{\"id\": 0, \"kind\": \"argument\", \"index\": 0, " << shape
     << "}, {\"id\": 1, \"kind\": \"output\", \"index\": 0, " << shape << "}],\n \"steps\": ["
-    << (steps.empty() ? "{\"kind\": \"launch\", \"kernel\": \"all_reduce_0\", \"group\": 0, \"grid\": " + std::to_string(blocks) +
-                            ", \"block\": 128, \"pointers\": [{\"slot\": 0, \"offset\": 0}, {\"slot\": 1, \"offset\": 0}], \"source\": \"model.py:8\"}"
-                      : steps)
-    << "],\n \"kernels\": [{\"name\": \"all_reduce_0\", \"block\": 128, \"min_blocks\": 1, \"grid\": [1, 64], \"ranks\": " << ranks
-    << ", \"pointers\": 2, \"mechanism\": \"ldst\"}],\n \"region_bytes\": " << regionBytes
-    << ", \"workspace_bytes\": 0,\n \"sites\": [{\"id\": 4, \"kernel\": \"all_reduce_0\", \"primitive\": \"wait\", \"source\": \"model.py:8\"}], \"guards\": []"
+    << (steps.empty()
+            ? "{\"kind\": \"launch\", \"kernel\": \"all_reduce_0\", \"group\": 0, \"grid\": " + std::to_string(blocks) +
+                  ", \"block\": 128, \"pointers\": [{\"slot\": 0, \"offset\": 0}, {\"slot\": 1, \"offset\": 0}], "
+                  "\"source\": \"model.py:8\"}"
+            : steps)
+    << "],\n \"kernels\": [{\"name\": \"all_reduce_0\", \"block\": 128, \"min_blocks\": 1, \"grid\": [1, 64], "
+       "\"ranks\": "
+    << ranks << ", \"pointers\": 2, \"mechanism\": \"ldst\"}],\n \"region_bytes\": " << regionBytes
+    << ", \"workspace_bytes\": 0,\n \"sites\": [{\"id\": 4, \"kernel\": \"all_reduce_0\", \"primitive\": \"wait\", "
+       "\"source\": \"model.py:8\"}], \"guards\": []"
     << extra << "}";
-  kernel << "#include \"pkb_rt/device.h\"\n\n// model.py:8 all_reduce sum f32, one-shot push\nPKB_KERNEL(all_reduce_0, 128, 1, " << ranks << ", 2) {\n"
-    << R"(  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  kernel << "#include \"pkb_rt/device.h\"\n\n// model.py:8 all_reduce sum f32, one-shot push\nPKB_KERNEL(all_reduce_0, "
+            "128, 1, "
+         << ranks << ", 2) {\n"
+         << R"(  const uint64_t epoch = pkb::epoch_begin<1>(args);
   const int64_t parity = int64_t(epoch & 1);
   const int64_t me = pkb::rank(args);
   const int64_t block = pkb::block_index();
   const int64_t blocks = pkb::grid_blocks();
   const char *src = pkb::pointer(args, 0);
   char *dst = pkb::pointer(args, 1);
-)" << "  const int64_t length = " << length
-    << ";\n  const int64_t ranks = " << ranks << R"(;
+)"
+         << "  const int64_t length = " << length << ";\n  const int64_t ranks = " << ranks << R"(;
   const int64_t vectors = (length + 3) / 4;
   const int64_t per = (vectors + blocks - 1) / blocks;
   const int64_t first = block * per < vectors ? block * per : vectors;

@@ -40,7 +40,8 @@ void onRanks(int size, const std::function<void(int)> &body);
 
 /// A context on the emulator, with a small arena.
 struct Rank {
-  Rank(const Machine &machine, const std::string &rendezvous, int rank, int size, double timeout = 60, bool debug = false);
+  Rank(const Machine &machine, const std::string &rendezvous, int rank, int size, double timeout = 60,
+       bool debug = false);
   ~Rank();
   Rank(const Rank &) = delete;
   pkb_context *context = nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Making contexts and loading programs on emulated ranks: what is wrong is told in one line on every rank, and nobody hangs.
+// Making contexts and loading programs on emulated ranks: what is wrong is told in one line on every rank, and nobody
+// hangs.
 #include "HostTest.h"
 #include "Sha256.h"
 
@@ -26,7 +27,8 @@ private:
 #define EXPECT_SAYS(text, part) EXPECT_NE(std::string(text).find(part), std::string::npos) << text
 
 /// The errors of two ranks that load `files[rank]`.
-std::vector<std::string> loadErrors(const Machine &machine, const TempDir &dir, const std::vector<std::string> &files, pkb_status expected) {
+std::vector<std::string> loadErrors(const Machine &machine, const TempDir &dir, const std::vector<std::string> &files,
+                                    pkb_status expected) {
   int size = int(files.size());
   std::vector<std::string> errors(files.size());
   std::string rendezvous = dir.make("meet");
@@ -41,7 +43,8 @@ std::vector<std::string> loadErrors(const Machine &machine, const TempDir &dir, 
   return errors;
 }
 
-std::string loadError(const AllReduce &program, pkb_status expected, const std::function<void(pkb_emu_options &)> &change = {}) {
+std::string loadError(const AllReduce &program, pkb_status expected,
+                      const std::function<void(pkb_emu_options &)> &change = {}) {
   TempDir dir;
   Machine machine(2, change);
   std::string file = dir.write("p.cu", program.text());
@@ -50,7 +53,8 @@ std::string loadError(const AllReduce &program, pkb_status expected, const std::
 }
 
 /// The error of making contexts; `change` alters the description of a rank.
-std::vector<std::string> contextErrors(const Machine &machine, int size, pkb_status expected, const std::function<void(pkb_context_desc &)> &change) {
+std::vector<std::string> contextErrors(const Machine &machine, int size, pkb_status expected,
+                                       const std::function<void(pkb_context_desc &)> &change) {
   TempDir dir;
   std::string rendezvous = dir.make("meet");
   std::vector<std::string> errors(static_cast<size_t>(size));
@@ -142,7 +146,8 @@ TEST(Load, another_world_size_or_arena_is_refused) {
   EXPECT_SAYS(loadError(program, PKB_ERROR_PROGRAM), "was compiled for 4 ranks, but there are 2; start 4 ranks");
   program = {};
   program.regionBytes = 64 << 20;
-  EXPECT_SAYS(loadError(program, PKB_ERROR_PROGRAM), "needs an arena of 67108864 bytes, this context has 33554432; set PKB_ARENA_MIB=64");
+  EXPECT_SAYS(loadError(program, PKB_ERROR_PROGRAM),
+              "needs an arena of 67108864 bytes, this context has 33554432; set PKB_ARENA_MIB=64");
 }
 
 TEST(Load, a_grid_that_is_not_resident_is_refused) {
@@ -181,7 +186,8 @@ TEST(Load, constants_come_from_the_data_file) {
   };
   replace("\"data\": null", "\"data\": \"" + pkb_rt::sha256Hex(data) + "\"");
   replace("\"pointers\": [{\"slot\": 0,", "\"pointers\": [{\"slot\": 2,");
-  replace("\"slots\": [", "\"slots\": [{\"id\": 2, \"kind\": \"constant\", \"offset\": 8, \"dtype\": \"float32\", \"sizes\": [1000], \"strides\": [1]}, ");
+  replace("\"slots\": [", "\"slots\": [{\"id\": 2, \"kind\": \"constant\", \"offset\": 8, \"dtype\": \"float32\", "
+                          "\"sizes\": [1000], \"strides\": [1]}, ");
   std::string file = dir.write("p.cu", text), rendezvous = dir.make("meet");
   dir.write("p.cu.data", data);
   onRanks(2, [&](int rank) {
@@ -208,12 +214,17 @@ TEST(Load, constants_come_from_the_data_file) {
 
 TEST(Context, descriptions_are_checked) {
   Machine machine(2);
-  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.abi_version = 99; })[0], "was built against version 99 of pkb.h");
-  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.rank = 5; })[0], "rank 5 of 1 is no rank");
-  EXPECT_SAYS(contextErrors(machine, 2, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.rendezvous = nullptr; })[0], "rendezvous must name a directory");
-  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 1 << 20; })[0], "too small for 1 ranks");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.abi_version = 99; })[0],
+              "was built against version 99 of pkb.h");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.rank = 5; })[0],
+              "rank 5 of 1 is no rank");
+  EXPECT_SAYS(contextErrors(machine, 2, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.rendezvous = nullptr; })[0],
+              "rendezvous must name a directory");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 1 << 20; })[0],
+              "too small for 1 ranks");
   Setting mib("PKB_ARENA_MIB", "lots");
-  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 0; })[0], "PKB_ARENA_MIB must be a number of at least 1, got: 'lots'");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 0; })[0],
+              "PKB_ARENA_MIB must be a number of at least 1, got: 'lots'");
 }
 
 TEST(Context, too_few_devices_are_told_on_all_ranks) {
@@ -225,7 +236,8 @@ TEST(Context, too_few_devices_are_told_on_all_ranks) {
 
 TEST(Context, two_ranks_on_one_device_are_refused) {
   Machine machine(2);
-  for (const std::string &error : contextErrors(machine, 2, PKB_ERROR_DEVICE, [](pkb_context_desc &d) { d.device = 0; })) {
+  for (const std::string &error :
+       contextErrors(machine, 2, PKB_ERROR_DEVICE, [](pkb_context_desc &d) { d.device = 0; })) {
     EXPECT_SAYS(error, "ranks 0 and 1 both use device 0; give each rank its own");
   }
 }
@@ -233,13 +245,15 @@ TEST(Context, two_ranks_on_one_device_are_refused) {
 TEST(Context, devices_without_peer_access_are_refused) {
   Machine machine(2, [](pkb_emu_options &options) { options.no_peer[1] = 1; });
   auto errors = contextErrors(machine, 2, PKB_ERROR_DEVICE, [](pkb_context_desc &) {});
-  EXPECT_SAYS(errors[1], "device 1 (rank 1) has no peer access to device 0 (rank 0); use devices that are joined by NVLink");
+  EXPECT_SAYS(errors[1],
+              "device 1 (rank 1) has no peer access to device 0 (rank 0); use devices that are joined by NVLink");
   EXPECT_SAYS(errors[0], "rank 1: device 1 (rank 1) has no peer access");
 }
 
 TEST(Context, ranks_with_other_settings_are_refused) {
   Machine machine(2);
-  for (const std::string &error : contextErrors(machine, 2, PKB_ERROR_DEVICE, [](pkb_context_desc &d) { d.arena_bytes <<= d.rank; })) {
+  for (const std::string &error :
+       contextErrors(machine, 2, PKB_ERROR_DEVICE, [](pkb_context_desc &d) { d.arena_bytes <<= d.rank; })) {
     EXPECT_SAYS(error, "was started with another arena size or debug setting");
   }
 }
@@ -266,14 +280,17 @@ TEST(Arena, one_rank_that_cannot_export_takes_all_to_ipc) {
   pkb_driver tables[2] = {*machine.driver(), *machine.driver()};
   tables[1].vmm_export_fd = [](int *, pkb_cu_mem_handle) { return 801; }; // not supported
   for (pkb_driver &table : tables) {
-    table.ipc_open = [](pkb_cu_ptr *pointer, pkb_cu_ipc_handle handle) { return __atomic_add_fetch(&ipcOpened, 1, __ATOMIC_RELAXED), realOpen(pointer, handle); };
+    table.ipc_open = [](pkb_cu_ptr *pointer, pkb_cu_ipc_handle handle) {
+      return __atomic_add_fetch(&ipcOpened, 1, __ATOMIC_RELAXED), realOpen(pointer, handle);
+    };
   }
   loadAndCall(machine, [&](int rank) { return &tables[rank]; });
   EXPECT_EQ(ipcOpened, 4); // two channels, one peer each, on two ranks
   Setting way("PKB_ARENA", "vmm");
   TempDir dir;
   std::string rendezvous = dir.make("meet");
-  for (const std::string &error : contextErrors(machine, 2, PKB_ERROR_DEVICE, [&](pkb_context_desc &d) { d.driver = &tables[d.rank]; })) {
+  for (const std::string &error :
+       contextErrors(machine, 2, PKB_ERROR_DEVICE, [&](pkb_context_desc &d) { d.driver = &tables[d.rank]; })) {
     EXPECT_SAYS(error, "PKB_ARENA=vmm, but rank 1 cannot export memory as a file descriptor");
   }
 }

@@ -18,8 +18,10 @@ using Clock = std::chrono::steady_clock;
 
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Two ranks with a loaded program and one right call behind them; then `body(rank, call)`, where call() enqueues one more.
-void afterOneCall(const Machine &machine, double timeout, const std::function<void(int, Rank &, pkb_program *, const std::function<pkb_status()> &)> &body) {
+/// Two ranks with a loaded program and one right call behind them; then `body(rank, call)`, where call() enqueues one
+/// more.
+void afterOneCall(const Machine &machine, double timeout,
+                  const std::function<void(int, Rank &, pkb_program *, const std::function<pkb_status()> &)> &body) {
   TempDir dir;
   AllReduce program;
   std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
@@ -100,12 +102,16 @@ TEST(Loss, a_call_that_one_rank_alone_refuses_is_an_error_on_all) {
       Floats in(machine.driver(), 999), out(machine.driver(), 1000);
       pkb_tensor input = in.tensor(), output = out.tensor();
       EXPECT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_ERROR_PEER_LOST);
-      EXPECT_SAYS(pkb_last_error(), "rank 1 refused call 2, which not all ranks did: input 0 of 'all_reduce' must have sizes [1000], got: [999]");
+      EXPECT_SAYS(
+          pkb_last_error(),
+          "rank 1 refused call 2, which not all ranks did: input 0 of 'all_reduce' must have sizes [1000], got: [999]");
     } else {
       std::this_thread::sleep_for(std::chrono::milliseconds(300)); // the refusal is there before the call
       ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
       EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
-      EXPECT_SAYS(pkb_last_error(), "rank 1 refused call 2, which rank 0 accepted: input 0 of 'all_reduce' must have sizes [1000], got: [999]");
+      EXPECT_SAYS(
+          pkb_last_error(),
+          "rank 1 refused call 2, which rank 0 accepted: input 0 of 'all_reduce' must have sizes [1000], got: [999]");
     }
     EXPECT_LT(secondsSince(begin), 5);
   });
@@ -121,7 +127,9 @@ TEST(Loss, a_call_that_all_ranks_refuse_leaves_them_in_step) {
       } else { // refused in different ways, at different times
         std::this_thread::sleep_for(std::chrono::milliseconds(300 * rank));
         pkb_tensor input = {}, output = {};
-        ASSERT_EQ(rank ? pkb_program_call(loaded, nullptr, &input, 1, &output, 1) : pkb_program_refuse(loaded, "x"), PKB_ERROR_GUARD) << pkb_last_error();
+        ASSERT_EQ(rank ? pkb_program_call(loaded, nullptr, &input, 1, &output, 1) : pkb_program_refuse(loaded, "x"),
+                  PKB_ERROR_GUARD)
+            << pkb_last_error();
       }
       ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
     }

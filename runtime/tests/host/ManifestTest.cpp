@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Error.h"
 #include "Manifest.h"
+#include "Error.h"
 #include "Sha256.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,9 @@ Json good() {
     "sites": [{"id": 3, "kernel": "k", "primitive": "signal", "source": "m.py:3"}], "guards": []})");
 }
 
-std::string textOf(const Json &json) { return "/* pkb-manifest\n" + json.dump(1) + "\n*/\n#include \"pkb_rt/device.h\"\n"; }
+std::string textOf(const Json &json) {
+  return "/* pkb-manifest\n" + json.dump(1) + "\n*/\n#include \"pkb_rt/device.h\"\n";
+}
 
 std::string errorOf(const std::string &text) {
   try {
@@ -49,10 +51,10 @@ std::string after(const std::function<void(Json &)> &change) {
   return errorOf(textOf(json));
 }
 
-#define EXPECT_SAYS(error, part)                                                                                                          \
-  do {                                                                                                                                    \
-    std::string said = (error);                                                                                                           \
-    EXPECT_NE(said.find(part), std::string::npos) << said;                                                                                \
+#define EXPECT_SAYS(error, part)                                                                                       \
+  do {                                                                                                                 \
+    std::string said = (error);                                                                                        \
+    EXPECT_NE(said.find(part), std::string::npos) << said;                                                             \
   } while (false)
 
 } // namespace
@@ -98,7 +100,8 @@ TEST(Manifest, another_schema_or_version_is_refused) {
   EXPECT_SAYS(after([](Json &j) { j["version"] = {1, 7}; }), "compile the program again or use a newer run time");
   EXPECT_SAYS(after([](Json &j) { j.erase("world_size"); }), "has no 'world_size'");
   EXPECT_SAYS(after([](Json &j) { j["world_size"] = 0; }), "'world_size' must be an integer from 1 to 64, got: 0");
-  EXPECT_SAYS(after([](Json &j) { j["guards"].push_back({{"kind", "data"}}); }), "has guards that this run time does not know");
+  EXPECT_SAYS(after([](Json &j) { j["guards"].push_back({{"kind", "data"}}); }),
+              "has guards that this run time does not know");
 }
 
 TEST(Manifest, tensors_are_checked) {
@@ -106,7 +109,12 @@ TEST(Manifest, tensors_are_checked) {
   EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["sizes"] = {4}; }), "has 1 sizes and 2 strides");
   EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["sizes"][0] = -1; }), "'sizes' must be an integer");
   EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["sizes"][0] = Json{{"expr", "s0"}}; }), "is a symbol");
-  EXPECT_SAYS(after([](Json &j) { j["slots"][3]["sizes"] = {int64_t(1) << 50, }; j["slots"][3]["strides"] = {int64_t(1) << 50}; }),
+  EXPECT_SAYS(after([](Json &j) {
+                j["slots"][3]["sizes"] = {
+                    int64_t(1) << 50,
+                };
+                j["slots"][3]["strides"] = {int64_t(1) << 50};
+              }),
               "is larger than any memory");
 }
 
@@ -117,20 +125,26 @@ TEST(Manifest, slots_are_checked) {
   EXPECT_SAYS(after([](Json &j) { j["slots"][1]["offset"] = 17; }), "slot 1 ends behind slot 0");
   EXPECT_SAYS(after([](Json &j) { j["slots"][3]["workspace"] = 65; }), "ends behind the workspace of 128 bytes");
   EXPECT_SAYS(after([](Json &j) { j["slots"][3]["kind"] = "register"; }), "has kind 'register'");
-  EXPECT_SAYS(after([](Json &j) { j["slots"][3] = {{"id", 3}, {"kind", "constant"}, {"offset", 0}, {"dtype", "int8"}, {"sizes", {1}}, {"strides", {1}}}; }),
+  EXPECT_SAYS(after([](Json &j) {
+                j["slots"][3] = {{"id", 3},         {"kind", "constant"}, {"offset", 0},
+                                 {"dtype", "int8"}, {"sizes", {1}},       {"strides", {1}}};
+              }),
               "names no data file");
   EXPECT_SAYS(after([](Json &j) { j["slots"][0]["sizes"] = {5, 8}; }), "slot 0 is longer than argument 0");
 }
 
 TEST(Manifest, outputs_are_checked) {
-  EXPECT_SAYS(after([](Json &j) { j["outputs"][0]["slot"] = 3; }), "whose memory is neither an argument's nor an output's");
+  EXPECT_SAYS(after([](Json &j) { j["outputs"][0]["slot"] = 3; }),
+              "whose memory is neither an argument's nor an output's");
   EXPECT_SAYS(after([](Json &j) { j["outputs"][0]["alias_of"] = 0; }), "says that it is argument 0, its slot does not");
 }
 
 TEST(Manifest, groups_kernels_and_steps_are_checked) {
   EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"][0] = {0, 0}; }), "lists rank 0 twice");
-  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"][0] = {0, 2}; }), "'partition' must be an integer from 0 to 1, got: 2");
-  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"] = Json::array({{0}, {1}}); }), "compiled for 2 ranks, on a group of 1");
+  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"][0] = {0, 2}; }),
+              "'partition' must be an integer from 0 to 1, got: 2");
+  EXPECT_SAYS(after([](Json &j) { j["groups"][0]["partition"] = Json::array({{0}, {1}}); }),
+              "compiled for 2 ranks, on a group of 1");
   EXPECT_SAYS(after([](Json &j) { j["kernels"][0]["grid"] = {1, 257}; }), "with at most 256 blocks");
   EXPECT_SAYS(after([](Json &j) { j["steps"][0]["grid"] = 133; }), "'grid' must be an integer from 1 to 132, got: 133");
   EXPECT_SAYS(after([](Json &j) { j["steps"][0]["block"] = 256; }), "with 256 threads, it was compiled for 512");
@@ -142,7 +156,8 @@ TEST(Manifest, groups_kernels_and_steps_are_checked) {
 
 TEST(Manifest, operators_and_strided_copies_need_aten) {
   Json json = good();
-  json["steps"][1] = {{"kind", "aten"}, {"op", "aten::cat"}, {"args", {{{"ts", {0, 3}}}, {{"i", 1}}}}, {"results", {{{"t", 2}}}}};
+  json["steps"][1] = {
+      {"kind", "aten"}, {"op", "aten::cat"}, {"args", {{{"ts", {0, 3}}}, {{"i", 1}}}}, {"results", {{{"t", 2}}}}};
   Manifest m = parseProgram("x.cu", textOf(json));
   EXPECT_TRUE(m.needsAten());
   EXPECT_EQ(m.steps[1].makes, std::vector<int32_t>({2}));

@@ -131,7 +131,8 @@ TEST(Compile, errors_of_nvrtc_show_its_lines) {
     GTEST_SKIP() << "no NVRTC on this machine";
   }
   try {
-    compileProgram(cubinRequest("#include \"pkb_rt/device.h\"\nPKB_KERNEL(k, 128, 1, 2, 1) { pkb::no_such_function(args); }\n"));
+    compileProgram(
+        cubinRequest("#include \"pkb_rt/device.h\"\nPKB_KERNEL(k, 128, 1, 2, 1) { pkb::no_such_function(args); }\n"));
     ADD_FAILURE();
   } catch (const Error &error) {
     EXPECT_EQ(error.status, PKB_ERROR_PROGRAM);
