@@ -27,7 +27,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
 # ccache with a precompiled header needs these sloppiness switches (and -fno-pch-timestamp, PkbMLIR). Paths below the
-# build folder count as relative, so that build/ and build-static/ share what they compile.
+# build folder count as relative: build folders share what does not use the precompiled header.
 find_program(PKB_CCACHE ccache)
 if(PKB_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
