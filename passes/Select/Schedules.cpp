@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===- Schedules.cpp - legal schedules and their predicted times --------===//
 
-#include "Schedules.h"
+#include "passes/Select/Schedules.h"
 
 #include "pkb_rt/layout.h"
 
