@@ -126,14 +126,23 @@ pkb_configure() {
   run_logged configure cmake -S "$PKB_ROOT" -B "$PKB_BUILD" -G Ninja "-DPKB_VENV=$PKB_BUILD/venv" "$@"
 }
 
-# Ninja writes its own progress line per step; every 20th and everything that is not progress is shown.
+# Ninja writes a line per step; every 20th and everything that is no step is shown.
+show_build() {
+  local line
+  while IFS= read -r line; do
+    if [[ $line =~ ^\[([0-9]+)/[0-9]+\]\  ]]; then
+      [ $((BASH_REMATCH[1] % 20)) -ne 0 ] || printf '        %s\n' "${line%% *} ${line##* }"
+    elif [[ ! $line =~ ^ninja:\ (Entering|no\ work) ]]; then
+      printf '%s\n' "$line"
+    fi
+  done
+}
+
 pkb_build() {
   local log=$PKB_BUILD/logs/build.log from=$SECONDS
   mkdir -p "$PKB_BUILD/logs"
   say "ninja: building ${*:-everything} with $(nproc) jobs"
-  NINJA_STATUS='[%f/%t] ' ninja -C "$PKB_BUILD" -j "$(nproc)" "$@" </dev/null 2>&1 | tee "$log" |
-    awk '/^\[[0-9]+\/[0-9]+\] /{split(substr($1, 2), a, "/"); if (a[1] % 20 == 0) {print "        " $1 " " $NF; fflush()}; next}
-         /^ninja: (Entering|no work)/{next} {print; fflush()}'
+  NINJA_STATUS='[%f/%t] ' ninja -C "$PKB_BUILD" -j "$(nproc)" "$@" </dev/null 2>&1 | tee "$log" | show_build
   [ "${PIPESTATUS[0]}" -eq 0 ] || die "the build failed; the whole log is $log"
   say "ninja: done in $((SECONDS - from)) s"
 }
