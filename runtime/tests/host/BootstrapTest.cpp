@@ -2,10 +2,12 @@
 #include "Bootstrap.h"
 #include "Error.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
@@ -215,4 +217,29 @@ TEST_F(Meeting, a_lost_peer_is_seen_without_reading) {
     EXPECT_EQ(b.waitForLostPeer(10), -1); // told once
   });
   EXPECT_EQ(errors[0] + errors[1], "");
+}
+
+TEST_F(Meeting, a_killed_process_is_seen_although_its_child_holds_the_socket) {
+  pid_t peer = fork();
+  if (peer == 0) {
+    Bootstrap b(directory, 1, 2, 10);
+    if (fork() == 0) {
+      std::this_thread::sleep_for(std::chrono::seconds(6));
+      _exit(0);
+    }
+    b.barrier("step", b.everyone());
+    kill(getpid(), SIGKILL);
+  }
+  ASSERT_GT(peer, 0);
+  auto begin = std::chrono::steady_clock::now();
+  auto errors = onRanks(1, [&](int) {
+    Bootstrap b(directory, 0, 2, 10);
+    b.barrier("step", b.everyone());
+    EXPECT_EQ(b.waitForLostPeer(5000), 1);
+  });
+  EXPECT_EQ(errors[0], "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(4));
+  int status = 0;
+  waitpid(peer, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status));
 }

@@ -184,3 +184,27 @@ TEST(Manifest, extents_and_contiguity_follow_the_strides) {
   shape = {PKB_I8, {}, {}};
   EXPECT_EQ(shape.extentBytes(), 1);
 }
+
+TEST(Manifest, no_flipped_bit_and_no_cut_does_more_than_throw) {
+  std::string text = textOf(good());
+  int refused = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    for (int bit = 0; bit < 7; ++bit) {
+      std::string changed = text;
+      changed[at] = char(changed[at] ^ (1 << bit));
+      try {
+        Manifest m = parseProgram("x.cu", changed);
+        for (const Slot &slot : m.slots) {
+          ASSERT_GE(slot.root, 0);
+          ASSERT_LT(slot.root, int32_t(m.slots.size()));
+          ASSERT_GE(slot.shape.extentBytes(), 0);
+        }
+      } catch (const Error &error) {
+        ASSERT_EQ(error.status, PKB_ERROR_PROGRAM);
+        ++refused;
+      }
+    }
+    EXPECT_FALSE(at + 20 < text.find("*/") && errorOf(text.substr(0, at)).empty()) << at;
+  }
+  EXPECT_GT(refused, 1000);
+}
