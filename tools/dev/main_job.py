@@ -123,7 +123,7 @@ def result_row(name, results, manifest, original):
     check = next(r for r in results if r["kind"] == "check")
     times = [r for r in results if r["kind"] == "time"]
     errors = ["exact" if all(t["rule"] == "bitwise" and t["right"] for t in check["tensors"]) else
-              f"{max(t['error_over_bound'] for t in check['tensors']):.2g}"] if check["tensors"] else []
+              f"{max(t['error_over_bound'] for t in check['tensors']):.3g}"] if check["tensors"] else []
     sent = [s.get("sent_bytes") for s in manifest["steps"] if s["kind"] == "launch"]
     ours = human_bytes(sum(sent)) if sent and all(isinstance(s, int) for s in sent) else "?"
     theirs_bytes, theirs = original
