@@ -167,6 +167,9 @@ class Operators(unittest.TestCase):
         x, y = torch.randn(3, 4), torch.randn(4)
         self.compare("add.Tensor", [x, y], [t(0), t(1)])
         self.compare("add.Tensor", [x, y], [t(0), t(1)], [("alpha", {"f": 0.5})])
+        # A number in the place of a tensor does not change the type of the result.
+        self.compare("mul.Tensor", [x.bfloat16()], [t(0), {"f": 2.5}])
+        self.compare("div.Tensor", [x.half()], [t(0), {"i": 3}])
         self.compare("add.Scalar", [x], [t(0), {"i": 3}, {"i": 2}])
         self.compare("clamp", [x], [t(0), {"n": None}, {"f": 0.25}])
         self.compare("clamp_max", [x], [t(0), {"f": "-inf"}])
@@ -279,7 +282,7 @@ class Operators(unittest.TestCase):
         self.assertIn("returned Float [3, 4] for slot 1, which was recorded as Float [4, 3]", error())
         self.assertIn("operator 'aten::neg.nothing' is not in this libtorch (2.11.0)", error(overload="nothing"))
         self.assertIn("is given 2 arguments, takes 1", error(args=[t(0), t(0)]))
-        self.assertIn("argument 'self': argument {\"i\":1} cannot be given as Tensor", error(args=[{"i": 1}]))
+        self.assertIn("argument 'self': argument {\"s\":\"1\"} cannot be given as Tensor", error(args=[{"s": "1"}]))
         self.assertIn("argument 'self' is Tensor, got: {\"ts\":[0]}", error(args=[{"ts": [0]}]))
         self.assertIn("has 2 results, returns 1", error(results=[t(1), t(1)]))
         self.assertIn("dtype 'float7' is not known", error(op="aten::_to_copy", kwargs=[["dtype", {"dtype": "float7"}]]))
