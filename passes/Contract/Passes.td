@@ -58,8 +58,8 @@ def VerifyXferPass : Pass<"pkb-verify-xfer", "::mlir::ModuleOp"> {
     *Precondition*: the module verifies. *Postcondition*: the above; what cannot be proved is rejected. *Declines*: never.
   }];
   let options = [
-    Option<"sms", "sms", "int64_t", "132",
-           "Multiprocessors of the device; a kernel that waits may have per_sm blocks on each">,
+    Option<"sms", "sms", "int64_t", "0",
+           "Multiprocessors of the device, on each of which per_sm blocks of a kernel that waits are resident; 0: the module's xfer.sms, else 132">,
     Option<"arenaBytes", "arena-bytes", "int64_t", "256ll << 20",
            "Bytes of a channel's symmetric region on one rank">];
 }

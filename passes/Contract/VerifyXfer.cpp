@@ -85,19 +85,31 @@ static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
 
 namespace {
 
+/// Of the smallest device that is a target.
+constexpr int64_t kDefaultSms = 132;
+
 struct VerifyXferPass : pkb::impl::VerifyXferPassBase<VerifyXferPass> {
   using Base::Base;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (sms < 1 || arenaBytes < 1) {
+    if (sms < 0 || arenaBytes < 1) {
       module.emitError() << "options of pkb-verify-xfer must be positive, got: sms=" << sms
                          << " arena-bytes=" << arenaBytes;
       return signalPassFailure();
     }
+    XferLimits limits{sms, arenaBytes};
+    if (limits.sms == 0) {
+      auto told = module->getAttrOfType<IntegerAttr>(xfer::kSmsAttrName);
+      limits.sms = told ? told.getInt() : kDefaultSms;
+    }
+    if (limits.sms < 1) {
+      module.emitError() << "attribute " << xfer::kSmsAttrName << " must be positive, got: " << limits.sms;
+      return signalPassFailure();
+    }
     bool legal = true;
     for (auto kernel : module.getOps<xfer::KernelOp>())
-      legal &= verifyKernel(kernel, XferLimits{sms, arenaBytes});
+      legal &= verifyKernel(kernel, limits);
     module.walk([&](xfer::LaunchOp launch) {
       TransferReporter reporter;
       auto function = dyn_cast<func::FuncOp>(launch->getParentOp());

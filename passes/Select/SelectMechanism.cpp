@@ -108,6 +108,7 @@ void SelectMechanismPass::runOnOperation() {
         << llvm::formatv("no rates measured for {0}: those of {1} ranks are used", name, machine->measuredRanks).str();
 
   module->setAttr(cuda::kTargetAttrName, StringAttr::get(&getContext(), name));
+  module->setAttr(xfer::kSmsAttrName, IntegerAttr::get(IntegerType::get(&getContext(), 64), machine->sms));
   module->setAttr(comm::kMeshAttrName,
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),
                                       machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown, machine->multicast,

@@ -40,6 +40,9 @@ inline constexpr llvm::StringLiteral kScheduleAttrName = "xfer.schedule";
 /// Name of the discardable attribute with the predicted time of that schedule in microseconds (an FloatAttr of f64).
 inline constexpr llvm::StringLiteral kPredictedAttrName = "xfer.predicted_us";
 
+/// Name of the discardable attribute of a module with the number of multiprocessors of one device (an IntegerAttr of i64).
+inline constexpr llvm::StringLiteral kSmsAttrName = "xfer.sms";
+
 /// Bytes of one element in memory; i1 is one byte. 0 for types that have no fixed size.
 int64_t elementBytes(mlir::Type type);
 

@@ -80,7 +80,7 @@ def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]>
     still signals.
 
     **Constraints:**
-    * `pipeline_c1`: `elements` is not negative, `chunk` is positive (that it is a multiple of 16 bytes is seen by `pkb-verify-xfer`);
+    * `pipeline_c1`: `elements` is not negative, `chunk` is positive, neither exceeds 2^56 (that it is a multiple of 16 bytes is seen by `pkb-verify-xfer`);
     * `pipeline_c2`: both regions have one argument, the chunk.
   }];
   let arguments = (ins I64Attr:$elements, I64Attr:$chunk);

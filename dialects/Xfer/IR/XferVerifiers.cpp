@@ -61,6 +61,10 @@ LogicalResult PipelineOp::verify() {
                          << static_cast<int64_t>(getElements());
   if (static_cast<int64_t>(getChunk()) < 1)
     return emitOpError() << "must have a positive chunk, got: " << static_cast<int64_t>(getChunk());
+  // Counts of bytes of a message fit 64 bits.
+  constexpr uint64_t most = uint64_t(1) << 56;
+  if (getElements() > most || getChunk() > most)
+    return emitOpError() << "must have at most 2^56 elements in all and in a chunk, got: " << getElements() << " and " << getChunk();
   // pipeline_c2
   for (auto [name, region] : {std::pair<StringRef, Region *>("produce", &getProduce()), {"consume", &getConsume()}}) {
     Block &block = region->front();

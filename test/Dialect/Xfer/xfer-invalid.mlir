@@ -270,6 +270,19 @@ xfer.kernel @k group(<[[0, 1]]>)
 
 // -----
 
+// pipeline_c1: more bytes than 64 bits count.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{'xfer.pipeline' op must have at most 2^56 elements in all and in a chunk, got: 8 and 4611686018427387904}}
+  xfer.pipeline 8 by 4611686018427387904 produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
 // pipeline_c2: a region without its chunk.
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {

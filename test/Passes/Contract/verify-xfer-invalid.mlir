@@ -901,6 +901,43 @@ xfer.kernel @too_many_waiting group(<[[0, 1]]>)
 
 // -----
 
+// XV401: the target has fewer multiprocessors.
+module attributes {xfer.sms = 16 : i64} {
+// expected-error @+1 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 33 blocks of 1024 threads wait, 32 are certain to be resident (2 on each of 16 multiprocessors)}}
+xfer.kernel @small_device group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 33, threads = 1024, chunk = 16, depth = 0, slots = 2, unroll = 1, per_sm = 2>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+}
+
+// -----
+
+// A target without multiprocessors.
+// expected-error @+1 {{attribute xfer.sms must be positive, got: 0}}
+module attributes {xfer.sms = 0 : i64} {
+}
+
+// -----
+
 // XV402: more blocks than flags.
 // expected-error @+2 {{'xfer.kernel' op XV401: more blocks wait than can be resident at once: 257 blocks of 32 threads wait, 132 are certain to be resident (1 on each of 132 multiprocessors)}}
 // expected-error @+1 {{'xfer.kernel' op XV402: more blocks than a channel has flags for: it has 257, there are 256}}

@@ -228,6 +228,36 @@ xfer.kernel @idle_blocks group(<[[0, 1]]>)
 
 // -----
 
+// Two blocks of 1024 threads on each multiprocessor.
+// CHECK-LABEL: xfer.kernel @two_per_sm
+module attributes {xfer.sms = 16 : i64} {
+xfer.kernel @two_per_sm group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 32, threads = 1024, chunk = 16, depth = 0, slots = 2, unroll = 1, per_sm = 2>)
+    implements all_gather {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+}
+
+// -----
+
 // A kernel that promises nothing: its contributions are not checked, its order is.
 // CHECK-LABEL: xfer.kernel @promises_nothing
 // expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
