@@ -66,6 +66,14 @@ def run(*arguments, env=None, timeout=120):
     )
 
 
+def batch(jobs, *arguments, env=None):
+    """The process and its JSON rows."""
+    with open(path("jobs.json"), "w") as f:
+        json.dump(jobs, f)
+    done = run("--batch", path("jobs.json"), "--json", *arguments, env=env)
+    return done, [json.loads(line) for line in done.stdout.splitlines()]
+
+
 class Case(unittest.TestCase):
     maxDiff = None
 
@@ -80,18 +88,25 @@ class Case(unittest.TestCase):
 
 
 class RightPrograms(Case):
+    def test_table(self):
+        program, bundle = make("reduce_in_place", 4)
+        done = run(program, "--ranks", "4", "--device=emulated", "--check", bundle, "--seed", "3")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = done.stdout.splitlines()
+        self.assertEqual(lines[0], "device: 4 emulated ranks (threads of this machine, value mode, seed 3)")
+        self.assertRegex(lines[3], r"^output 0 +bfloat16 +32x24 +bound +0\.\d+ +0\.\d+ +right \(worst: rank \d, trial \d, element \[\d+,\d+\]\)$")
+        self.assertRegex(lines[4], r"^argument 0 +bfloat16 +32x24 +bound")
+        self.assertIn("verdict: right, 3 trials on 4 ranks", lines[-1])
+        self.nothing_left()
+
     def test_each_collective_on_two_and_four_ranks(self):
-        for function in KINDS:
-            for w in (2, 4):
-                with self.subTest(function=function, ranks=w):
-                    program, bundle = make(function, w)
-                    done = run(program, "--ranks", str(w), "--device=emulated", "--check", bundle, "--seed", "3")
-                    self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-                    lines = done.stdout.splitlines()
-                    self.assertEqual(lines[0], f"device: {w} emulated ranks (threads of this machine, value mode, seed 3)")
-                    self.assertIn("verdict: right, 3 trials", lines[-1])
-                    self.assertIn("bound" if "reduce" in function else "exact", lines[3])
-                    self.assertIn("bound" if function == "reduce_in_place" else "exact", lines[4])
+        jobs = [(f, w, *make(f, w)) for f in KINDS for w in (2, 4)]
+        rows = batch([{"name": f"{f} {w}", "program": p, "check": b, "seed": 3} for f, w, p, b in jobs])[1]
+        self.assertEqual({r["name"]: r["verdict"] for r in rows}, {f"{f} {w}": "right" for f, w, _, _ in jobs})
+        for row in rows:
+            output, argument = row["tensors"]
+            self.assertEqual(output["rule"], "bound" if "reduce" in row["name"] else "bitwise")
+            self.assertEqual(argument["rule"], "bound" if "in_place" in row["name"] else "bitwise")
         self.nothing_left()
 
     def test_time_on_emulated_ranks_is_not_timed(self):
@@ -160,27 +175,27 @@ class RightPrograms(Case):
 
 
 class WrongPrograms(Case):
-    def wrong(self, function, mistake, *expected, mode="value"):
-        program, bundle = make(function, 4, mistake)
-        done = run(program, "--check", bundle, f"--mode={mode}")
-        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        for text in expected:
-            self.assertIn(text, done.stdout + done.stderr)
-
-    def test_a_changed_constant(self):
-        self.wrong("reduce", "constant", "elements are past the bound, worst at rank", "verdict: wrong")
-
-    def test_an_argument_left_otherwise(self):
-        self.wrong("reduce_in_place", "constant", "argument 0  bfloat16  32x24  bound", "verdict: wrong")
-
-    def test_a_part_that_is_not_written(self):
-        self.wrong("gather", "unwritten", "elements were never written, first at rank 0, trial 0, element [0,31,16]")
-
-    def test_a_block_in_another_place(self):
-        self.wrong("exchange", "peer", "elements differ in bits, first at rank 0, trial 0, element [0,0]")
+    def test_each_mistake_is_named(self):
+        cases = {
+            "a changed constant": ("reduce", "constant", 0, "elements are past the bound, worst at rank"),
+            "an argument left otherwise": ("reduce_in_place", "constant", 1, "elements are past the bound, worst at rank"),
+            "a part not written": ("gather", "unwritten", 0, "elements were never written, first at rank 0, trial 0, element [0,31,16]"),
+            "a block in another place": ("exchange", "peer", 0, "elements differ in bits, first at rank 0, trial 0, element [0,0]"),
+        }
+        made = {name: make(f, 4, mistake) for name, (f, mistake, _, _) in cases.items()}
+        rows = batch([{"name": n, "program": p, "check": b} for n, (p, b) in made.items()])[1]
+        self.assertEqual([r["name"] for r in rows], list(cases))
+        for row in rows:
+            _, _, tensor, text = cases[row["name"]]
+            self.assertEqual((row["verdict"], row["exit"]), ("wrong", 1))
+            self.assertFalse(row["tensors"][tensor]["right"])
+            self.assertIn(text, row["tensors"][tensor]["reason"])
 
     def test_a_missing_wait(self):
-        self.wrong("gather", "wait", "uninitialised: read by device", mode="proof")
+        program, bundle = make("gather", 4, "wait")
+        done = run(program, "--check", bundle, "--mode=proof")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "(race|uninitialised): read by device")
 
     def test_a_wait_that_never_ends(self):
         program, bundle = make("reduce", 2, "hang")
@@ -294,12 +309,6 @@ def marked(mark):
 
 
 class Batches(Case):
-    def batch(self, jobs, *arguments, env=None):
-        with open(path("jobs.json"), "w") as f:
-            json.dump(jobs, f)
-        done = run("--batch", path("jobs.json"), "--json", *arguments, env=env)
-        return done, [json.loads(line) for line in done.stdout.splitlines()]
-
     def test_one_bad_job_costs_only_itself(self):
         right, wrong = make("reduce"), make("gather", 2, "peer")
         jobs = [
@@ -310,7 +319,7 @@ class Batches(Case):
             {"name": "e", "program": make("reduce", 2, "hang")[0], "check": right[1]},
             {"name": "f", "program": right[0], "check": right[1], "seed": 5},
         ]
-        done, rows = self.batch(jobs, "--timeout=20")
+        done, rows = batch(jobs, "--timeout=20")
         verdicts = {r["name"]: r["verdict"] for r in rows}
         self.assertEqual(verdicts, {"a": "right", "b": "bad input", "c": "wrong", "d": "bad input", "e": "hang", "f": "right"})
         self.assertEqual(done.returncode, 4)
@@ -321,7 +330,7 @@ class Batches(Case):
             f.write("{}")
         self.refused(run("--batch", path("bad.json")), 2, "is not a JSON list of jobs")
         self.refused(run("--batch", "none.json"), 2, "batch file 'none.json' does not exist")
-        done, _ = self.batch([{"check": "x"}])
+        done, _ = batch([{"check": "x"}])
         self.refused(done, 2, "job 0")
 
 
@@ -384,15 +393,11 @@ class GpuRanks(Case):
     def test_a_batch_goes_on_after_a_lost_rank(self):
         program, bundle = make("reduce")
         jobs = [{"name": n, "program": program, "check": bundle} for n in "ab"]
-        with open(path("jobs.json"), "w") as f:
-            json.dump(jobs, f)
         env = {"PKB_PYTHONPATH": os.path.join(HERE, "scripted"), "SCRIPT": "die@1"}
-        done = run("--batch", path("jobs.json"), "--json", "--device=gpu", "--assume-gpus=2", env=env)
-        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        _, rows = batch(jobs, "--device=gpu", "--assume-gpus=2", env=env)
         self.assertEqual([(r["name"], r["verdict"]) for r in rows], [("a", "hang"), ("b", "hang")])
-        env["SCRIPT"] = ""
-        done = run("--batch", path("jobs.json"), "--json", "--device=gpu", "--assume-gpus=2", env=env)
-        self.assertEqual([json.loads(line)["verdict"] for line in done.stdout.splitlines()], ["right", "right"])
+        _, rows = batch(jobs, "--device=gpu", "--assume-gpus=2", env={**env, "SCRIPT": ""})
+        self.assertEqual([r["verdict"] for r in rows], ["right", "right"])
 
     def test_a_bundle_is_needed(self):
         self.refused(run(make("reduce")[0], "--device=gpu", "--assume-gpus=2"), 2, "a run on GPUs needs --check")
