@@ -156,6 +156,13 @@ static int writeProgram(const EmittedProgram &program, StringRef output) {
 
 int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
                 const MlirOptMainConfig &requested) {
+  StringRef extension = llvm::sys::path::extension(request.output);
+  if (request.emit == EmitKind::Auto &&
+      llvm::is_contained({".pkb", ".pkx", ".cubin", ".ptx", ".o", ".so"},
+                         extension))
+    return fail("cannot write '" + request.output +
+                "': what is written has the extension .cu, .mlir or .mlirbc, "
+                "or is named by --emit");
   EmitKind emit = resolve(request);
   MlirOptMainConfig config = requested;
   if (emit != EmitKind::Mlir)
@@ -174,6 +181,9 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
     if (!imported)
       return fail(llvm::toString(imported.takeError()));
     buffer = std::move(*imported);
+  } else if (llvm::sys::path::extension(request.input) == ".pkb") {
+    return fail("bundle '" + request.input +
+                "' is not a zip file (empty or damaged); export it again");
   }
 
   std::string text;

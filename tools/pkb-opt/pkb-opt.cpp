@@ -36,6 +36,12 @@ int main(int argc, char **argv) {
     llvm::WithColor::error(llvm::errs(), "pkb-opt") << error << "\n";
     return 1;
   }
+  // A message names the line of the user's file; the operation is for who asks.
+  llvm::StringRef printOp = "--mlir-print-op-on-diagnostic";
+  if (llvm::none_of(arguments, [&](llvm::StringRef argument) {
+        return argument.ltrim('-').starts_with(printOp.ltrim('-'));
+      }))
+    arguments.push_back((printOp + "=false").str());
   std::vector<char *> pointers;
   for (std::string &argument : arguments)
     pointers.push_back(argument.data());

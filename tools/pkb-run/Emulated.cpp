@@ -9,6 +9,8 @@
 #include "tools/pkb-run/Runtime.h"
 #include "tools/pkb-run/Support.h"
 
+#include "pkb_rt/layout.h"
+
 #include <algorithm>
 #include <condition_variable>
 #include <cstring>
@@ -151,7 +153,8 @@ private:
     desc.device = rank;
     desc.driver = driver;
     desc.rendezvous = shared.rendezvous.c_str();
-    desc.arena_bytes = program.manifest.value("region_bytes", int64_t(0)); // no more than it asks for: clearing takes time
+    // No more than the program asks for, since clearing takes time; but what the group of all ranks needs, also if only smaller groups meet.
+    desc.arena_bytes = std::max(program.manifest.value("region_bytes", int64_t(0)), int64_t(pkb_stage_offset(program.worldSize)) + PKB_CONTROL_BYTES);
     desc.timeout_s = options.timeout;
     desc.debug = 1;
     check(api.pkb_context_create(&desc, &context));

@@ -24,6 +24,20 @@
 // RUN: not pkb-opt %s --target-file=%t/no-machine.json --pkb-pipeline=target=h200x2 -o %t/z.cu 2>&1 | FileCheck %s --check-prefix=MACHINE
 // MACHINE: no-machine.json
 //
+// A name that promises another kind of file.
+// RUN: not pkb-opt %s -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=KIND
+// KIND: pkb-opt: error: cannot write '{{.*}}/x.pkx': what is written has the extension .cu, .mlir or .mlirbc, or is named by --emit
+//
+// An input whose name says bundle and whose content does not.
+// RUN: true > %t.empty.pkb && not pkb-opt %t.empty.pkb -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
+// EMPTY: pkb-opt: error: bundle '{{.*}}.empty.pkb' is not a zip file (empty or damaged); export it again
+//
+// A user's mistake is one line; the operation is shown to who asks for it.
+// RUN: not pkb-opt %s --pkb-pipeline=target=h200x3 -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=ONE --implicit-check-not='see current operation'
+// ONE: error: target h200x3 must have as many ranks as the program
+// RUN: not pkb-opt %s --pkb-pipeline=target=h200x3 --mlir-print-op-on-diagnostic=true -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=SHOWN
+// SHOWN: note: see current operation
+//
 // Only the folder, the old file, and no temporary one are there.
 // RUN: ls %t | FileCheck %s --check-prefix=LEFT
 // LEFT: {{^}}folder.mlir{{$}}
