@@ -61,7 +61,8 @@ private:
                const std::string &b) const {
     return makeError(what, " is ", a, " on rank ", first.rank, " (", firstLine,
                      ") and ", b, " on rank ", other.rank, " (", otherLine,
-                     "); programs whose ranks differ are not supported yet");
+                     "); programs whose ranks differ are not supported yet; "
+                     "pass what differs as an argument, if it can be one");
   }
   Error compareTensor(const json::Value &a, const json::Value &b, What what);
   Error compareTensorLists(const json::Value &a, const json::Value &b,

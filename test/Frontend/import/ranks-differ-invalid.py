@@ -5,7 +5,7 @@
 # RUN: not pkb-opt %t.op.pkb 2>&1 | FileCheck %s --check-prefix=OP
 # OP: rank 0 runs aten::neg at model.py:3 where rank 1 runs aten::abs at model.py:5; programs whose ranks differ are not supported yet
 # RUN: not pkb-opt %t.constant.pkb 2>&1 | FileCheck %s --check-prefix=CONSTANT
-# CONSTANT: argument 1 of aten::mul.Scalar is 1 on rank 0 (model.py:1) and 2 on rank 1 (model.py:1); programs whose ranks differ
+# CONSTANT: argument 1 of aten::mul.Scalar is 1 on rank 0 (model.py:1) and 2 on rank 1 (model.py:1); programs whose ranks differ are not supported yet; pass what differs as an argument, if it can be one
 # RUN: not pkb-opt %t.keyword.pkb 2>&1 | FileCheck %s --check-prefix=KEYWORD
 # KEYWORD: argument "alpha" of aten::add is 1 on rank 0 (model.py:1) and 2 on rank 1 (model.py:1)
 # RUN: not pkb-opt %t.shape.pkb 2>&1 | FileCheck %s --check-prefix=SHAPE
