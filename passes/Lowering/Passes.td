@@ -29,7 +29,7 @@ def ConvertXferToCudaPass : Pass<"pkb-convert-xfer-to-cuda", "::mlir::ModuleOp">
   let description = [{
     Expands pipelines into loops over the chunks of a block, tiles into vectors of 16 bytes spread over its threads, and the token graph into
     ordering: a block barrier and a release at system scope for each signal, an acquire at system scope and a block barrier for each wait, an
-    epoch read at the start and bumped by the last block. LL transfers carry their signal themselves and get none of these.
+    epoch read at the start and bumped at the end by every block, each for its share of the cells. LL transfers carry their signal themselves and get none of these.
 
     *Precondition*: `pkb-verify-xfer` holds.
 
