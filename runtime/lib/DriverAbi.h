@@ -53,6 +53,23 @@ struct MemAccessDesc {
   int flags;
 };
 
+constexpr int kLaunchProgrammaticSerialization = 6;
+
+struct alignas(8) LaunchAttribute {
+  int id;
+  int pad;
+  int value[16]; // a union of 64 bytes
+};
+
+struct LaunchConfig {
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned sharedBytes;
+  pkb_cu_stream stream;
+  LaunchAttribute *attributes;
+  unsigned attributeCount;
+};
+
 /// One entry point per line: member of Entries, exported symbol.
 #define PKB_CU_ENTRIES(X)                                                                                              \
   X(getErrorString, "cuGetErrorString")                                                                                \
@@ -115,7 +132,9 @@ struct MemAccessDesc {
   X(graphExecDestroy, "cuGraphExecDestroy")
 
 /// Those that older drivers lack.
-#define PKB_CU_OPTIONAL_ENTRIES(X) X(funcLoad, "cuFuncLoad") // CUDA 12.4
+#define PKB_CU_OPTIONAL_ENTRIES(X)                                                                                     \
+  X(funcLoad, "cuFuncLoad")             /* CUDA 12.4 */                                                                \
+  X(launchKernelEx, "cuLaunchKernelEx") /* CUDA 11.8 */
 
 using Result = pkb_cu_result;
 
@@ -180,6 +199,7 @@ struct Entries {
   Result (*graphDestroy)(pkb_cu_graph);
   Result (*graphExecDestroy)(pkb_cu_graph_exec);
   Result (*funcLoad)(pkb_cu_function);
+  Result (*launchKernelEx)(const LaunchConfig *, pkb_cu_function, void **, void **);
 };
 
 } // namespace pkb_rt::abi

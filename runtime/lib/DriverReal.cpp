@@ -6,6 +6,7 @@
 #include "DriverAbi.h"
 #include "pkb_rt/driver.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <mutex>
@@ -158,9 +159,20 @@ pkb_cu_result occupancy(int *blocks, pkb_cu_function function, int threads, size
   return cu.occupancyMaxActiveBlocks(blocks, function, threads, sharedBytes);
 }
 
+/// Whether a grid may start before its predecessor on the stream has ended; the device header makes it wait
+/// (`follow_predecessor`). Constant once the library is loaded.
+bool overlapLaunches = false;
+
 pkb_cu_result launch(pkb_cu_function function, unsigned grid, unsigned block, unsigned sharedBytes,
                      pkb_cu_stream stream, const void *param, size_t) {
   void *params[] = {const_cast<void *>(param)};
+  if (overlapLaunches) {
+    LaunchAttribute overlap = {};
+    overlap.id = kLaunchProgrammaticSerialization;
+    overlap.value[0] = 1;
+    LaunchConfig config = {{grid, 1, 1}, {block, 1, 1}, sharedBytes, stream, &overlap, 1};
+    return cu.launchKernelEx(&config, function, params, nullptr);
+  }
   return cu.launchKernel(function, grid, 1, 1, block, 1, 1, sharedBytes, stream, params, nullptr);
 }
 
@@ -262,6 +274,8 @@ struct Loaded {
 #define PKB_CU_LOOKUP(member, symbol) cu.member = reinterpret_cast<decltype(cu.member)>(dlsym(library, symbol));
     PKB_CU_OPTIONAL_ENTRIES(PKB_CU_LOOKUP)
 #undef PKB_CU_LOOKUP
+    const char *overlap = std::getenv("PKB_LAUNCH_OVERLAP");
+    overlapLaunches = cu.launchKernelEx && !(overlap && std::strcmp(overlap, "0") == 0);
     table = makeTable();
   }
 };

@@ -54,6 +54,19 @@ PKB_SAME_FIELD(ours::MemAllocationProp, CUmemAllocationProp, win32HandleMetaData
 PKB_SAME_FIELD(ours::MemAllocationProp, CUmemAllocationProp, allocFlags);
 PKB_SAME_FIELD(ours::MemAccessDesc, CUmemAccessDesc, location);
 PKB_SAME_FIELD(ours::MemAccessDesc, CUmemAccessDesc, flags);
+PKB_SAME_CONSTANT(ours::kLaunchProgrammaticSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
+static_assert(sizeof(ours::LaunchAttribute) == sizeof(CUlaunchAttribute));
+static_assert(alignof(ours::LaunchAttribute) == alignof(CUlaunchAttribute));
+PKB_SAME_FIELD(ours::LaunchAttribute, CUlaunchAttribute, id);
+PKB_SAME_FIELD(ours::LaunchAttribute, CUlaunchAttribute, value);
+static_assert(offsetof(CUlaunchAttributeValue, programmaticStreamSerializationAllowed) == 0);
+static_assert(sizeof(ours::LaunchConfig) == sizeof(CUlaunchConfig));
+static_assert(offsetof(ours::LaunchConfig, grid) == offsetof(CUlaunchConfig, gridDimX));
+static_assert(offsetof(ours::LaunchConfig, block) == offsetof(CUlaunchConfig, blockDimX));
+static_assert(offsetof(ours::LaunchConfig, sharedBytes) == offsetof(CUlaunchConfig, sharedMemBytes));
+static_assert(offsetof(ours::LaunchConfig, stream) == offsetof(CUlaunchConfig, hStream));
+static_assert(offsetof(ours::LaunchConfig, attributes) == offsetof(CUlaunchConfig, attrs));
+static_assert(offsetof(ours::LaunchConfig, attributeCount) == offsetof(CUlaunchConfig, numAttrs));
 static_assert(sizeof(pkb_cu_ipc_handle) == sizeof(CUipcMemHandle));
 static_assert(sizeof(pkb_cu_ptr) == sizeof(CUdeviceptr));
 static_assert(sizeof(pkb_cu_device) == sizeof(CUdevice));
@@ -155,6 +168,7 @@ PKB_SAME_CALL(graphLaunch, cuGraphLaunch);
 PKB_SAME_CALL(graphDestroy, cuGraphDestroy);
 PKB_SAME_CALL(graphExecDestroy, cuGraphExecDestroy);
 PKB_SAME_CALL(funcLoad, cuFuncLoad);
+PKB_SAME_CALL(launchKernelEx, cuLaunchKernelEx);
 
 #define PKB_TEXT_OF(x) #x
 #define PKB_TEXT(x) PKB_TEXT_OF(x)

@@ -85,6 +85,12 @@ PKB_DEVICE uint64_t load_relaxed_gpu(const void *cell) {
   asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(global(cell)) : "memory");
   return value;
 }
+/* A grid may start while its predecessor on the stream still runs (docs/Rationale/HostRuntime.md): here it waits until that one is complete and its
+ * writes are visible, and lets its own successor start. */
+PKB_DEVICE void follow_predecessor() {
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+}
 template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_relaxed_gpu(cell); }
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(cell)), "l"(value) : "memory");

@@ -71,6 +71,7 @@ template <int Op, int Site> PKB_DEVICE uint64_t load_u64(const void *from) {
   return value;
 }
 template <int Op, int Site> PKB_DEVICE void store_u64(void *to, uint64_t value) { pkb_bound_hooks->store(Op, Site, to, &value, 8); }
+PKB_DEVICE void follow_predecessor() {} /* an emulated stream runs one kernel after the other */
 template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_u64<op_epoch_begin, Site>(cell); }
 template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { store_u64<op_epoch_begin_note, Site>(cell, value); }
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) { store_u64<op_epoch_end_bump, Site>(cell, value); }

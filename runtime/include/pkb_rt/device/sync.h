@@ -32,6 +32,7 @@ PKB_DEVICE bool my_turn(int64_t other) {
  * call has started. */
 template <int Site, int W, int P>
 PKB_DEVICE uint64_t epoch_begin(const Args<W, P> &args) {
+  detail::prim::follow_predecessor();
   char *own = args.region[args.header.rank];
   const uint64_t epoch = detail::prim::epoch_load<Site>(own + PKB_EPOCH_OFFSET + 8 * detail::prim::block()) + 1;
   if (detail::prim::block() == 0 && detail::prim::thread() == 0)
