@@ -87,6 +87,14 @@ private:
   bool tryView(const Step &step);
 };
 
+// Capture.cpp
+/// A capture under way, and the graph that it becomes. Throw what torch throws.
+struct Capture;
+Capture *beginCapture(Plan &plan, void *stream);
+/// The cudaGraphExec_t; it belongs to `capture`.
+void *endCapture(Plan &plan, Capture &capture, void *stream);
+void destroyCapture(Capture *capture);
+
 // Prepare.cpp
 /// Adds the step described by `json` (docs/Rationale/Bundle.md) to the plan. Throws std::runtime_error.
 void prepareStep(Plan &plan, const nlohmann::json &json);

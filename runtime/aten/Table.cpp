@@ -4,6 +4,7 @@
 #include "Plan.h"
 
 #include <ATen/Context.h>
+#include <ATen/core/enum_tag.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/util/Exception.h>
 #include <cstring>
@@ -120,6 +121,29 @@ int execute(pkb_aten_frame *frame, int32_t step, char *error, size_t bytes) {
   });
 }
 
+int stepIsRandom(pkb_aten_plan *plan, int32_t step) {
+  const auto &op = plan->steps[size_t(step)].op;
+  return op && op->hasTag(at::Tag::nondeterministic_seeded);
+}
+
+int captureBegin(pkb_aten_plan *plan, void *stream, pkb_aten_capture **out, char *error, size_t bytes) {
+  return guarded(error, bytes, "", [&] {
+    *out = reinterpret_cast<pkb_aten_capture *>(pkb_aten::beginCapture(*plan, stream));
+    return PKB_ATEN_DONE;
+  });
+}
+
+int captureEnd(pkb_aten_plan *plan, pkb_aten_capture *capture, void *stream, void **exec, char *error, size_t bytes) {
+  return guarded(error, bytes, "", [&] {
+    *exec = pkb_aten::endCapture(*plan, *reinterpret_cast<pkb_aten::Capture *>(capture), stream);
+    return PKB_ATEN_DONE;
+  });
+}
+
+void captureDestroy(pkb_aten_capture *capture) {
+  pkb_aten::destroyCapture(reinterpret_cast<pkb_aten::Capture *>(capture));
+}
+
 void frameReset(pkb_aten_frame *frame) { frame->reset(); }
 void frameDestroy(pkb_aten_frame *frame) { delete frame; }
 
@@ -128,6 +152,7 @@ void frameDestroy(pkb_aten_frame *frame) { delete frame; }
 extern "C" const pkb_aten_api *pkb_aten_table(void) {
   static const pkb_aten_api table = {PKB_ATEN_ABI_VERSION, torchVersion, planCreate, planAdd, planDestroy,
                                      frameCreate,          frameBind,    frameData,  run,     execute,
-                                     frameReset,           frameDestroy};
+                                     frameReset,           frameDestroy, stepIsRandom, captureBegin,
+                                     captureEnd,           captureDestroy};
   return &table;
 }

@@ -535,6 +535,55 @@ struct Table {
     *out = reinterpret_cast<pkb_cu_graph_exec>(key);
     return kOk;
   }
+  static int captureLastNode(pkb_cu_stream stream, pkb_cu_graph_node *out) {
+    int device;
+    if (int error = check(device))
+      return error;
+    std::lock_guard<std::mutex> guard(emu().mutex);
+    Stream *at = emu().findStream(stream, device);
+    if (!at || !at->capture || !at->last)
+      return kInvalidHandle;
+    *out = reinterpret_cast<pkb_cu_graph_node>(at->last.get());
+    return kOk;
+  }
+  // Replaces a node of an executable graph; launches under way keep the graph as it was.
+  template <typename Change> static int changeNode(pkb_cu_graph_exec exec, pkb_cu_graph_node node, OpKind kind, Change &&change) {
+    std::lock_guard<std::mutex> guard(emu().mutex);
+    auto it = emu().execs.find(reinterpret_cast<Graph *>(exec));
+    if (it == emu().execs.end())
+      return kInvalidHandle;
+    auto graph = std::make_shared<Graph>(*it->second);
+    for (Graph::Node &at : graph->nodes) {
+      if (at.id != reinterpret_cast<const Op *>(node) || at.op->kind != kind)
+        continue;
+      OpRef changed = at.op->copy();
+      changed->deps = at.op->deps;
+      if (int error = change(*changed))
+        return error;
+      at.op = changed;
+      it->second = graph;
+      return kOk;
+    }
+    return kInvalidHandle;
+  }
+  static int execSetLaunch(pkb_cu_graph_exec exec, pkb_cu_graph_node node, pkb_cu_function function, unsigned grid, unsigned block,
+                           const void *param, size_t bytes) {
+    return changeNode(exec, node, OpKind::kernel, [&](Op &op) -> int {
+      if (op.function != reinterpret_cast<Function *>(function) || op.grid != grid || op.block != block || op.param.size() != (bytes + 7) / 8)
+        return kInvalidValue;
+      memcpy(op.param.data(), param, bytes);
+      return kOk;
+    });
+  }
+  static int execSetCopy(pkb_cu_graph_exec exec, pkb_cu_graph_node node, pkb_cu_ptr to, pkb_cu_ptr from, size_t bytes) {
+    return changeNode(exec, node, OpKind::copy, [&](Op &op) -> int {
+      if (op.bytes != bytes)
+        return kInvalidValue;
+      op.to = reinterpret_cast<char *>(to);
+      op.from = reinterpret_cast<const char *>(from);
+      return kOk;
+    });
+  }
   static int graphLaunch(pkb_cu_graph_exec exec, pkb_cu_stream stream) {
     OpRef op = make(OpKind::graph);
     {
@@ -571,6 +620,7 @@ struct Table {
     d.module_load = moduleLoad, d.module_unload = moduleUnload, d.module_function = moduleFunction, d.function_occupancy = occupancy;
     d.launch = launch, d.capture_begin = captureBegin, d.capture_end = captureEnd, d.graph_instantiate = graphInstantiate;
     d.graph_launch = graphLaunch, d.graph_destroy = graphDestroy, d.graph_exec_destroy = execDestroy;
+    d.capture_last_node = captureLastNode, d.graph_exec_set_launch = execSetLaunch, d.graph_exec_set_copy = execSetCopy;
   }
 };
 

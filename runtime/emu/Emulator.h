@@ -147,6 +147,7 @@ struct Op {
   std::vector<std::unique_ptr<Stream>> hidden;
   Knowledge enqueued; // what the host thread knew (proof mode)
   Knowledge clock;    // what the stream knew when this had ended
+  OpRef copy() const;
 };
 
 // A captured sequence: per captured stream the operations in order; `deps` of an operation name operations of the same graph.
@@ -154,6 +155,7 @@ struct Graph {
   struct Node {
     int lane;
     OpRef op; // a template, cloned at each launch
+    const Op *id; // as captured; `op` may have been replaced by one with other arguments
   };
   std::vector<Node> nodes;
   int lanes = 0;

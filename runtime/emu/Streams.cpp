@@ -38,7 +38,7 @@ int Emulator::enqueue(Stream *stream, OpRef op) {
         return kCaptureInvalidated; // waits for work outside of the capture
       }
     }
-    capture.graph->nodes.push_back({capture.lanes[stream].index, op});
+    capture.graph->nodes.push_back({capture.lanes[stream].index, op, op.get()});
     stream->last = op;
     return kOk;
   }
@@ -76,6 +76,23 @@ void Emulator::finishOp(Stream *stream, const OpRef &op, int result) {
   hosts.notify_all();
 }
 
+// The operation as it was enqueued, without what waits for it or what it waits for.
+OpRef Op::copy() const {
+  auto clone = std::make_shared<Op>();
+  clone->kind = kind;
+  clone->function = function;
+  clone->grid = grid;
+  clone->block = block;
+  clone->param = param;
+  clone->to = to;
+  clone->from = from;
+  clone->bytes = bytes;
+  clone->value = value;
+  clone->call = call;
+  clone->user = user;
+  return clone;
+}
+
 // A graph launch runs each captured lane in a stream of its own; it is done when they are empty.
 void Emulator::launchGraph(Op &op, Stream *stream) {
   ++counts.graph_launches;
@@ -91,21 +108,10 @@ void Emulator::launchGraph(Op &op, Stream *stream) {
     op.hidden.push_back(std::move(hidden));
   }
   for (const Graph::Node &node : op.graph->nodes) {
-    auto clone = std::make_shared<Op>();
-    clone->kind = node.op->kind;
-    clone->function = node.op->function;
-    clone->grid = node.op->grid;
-    clone->block = node.op->block;
-    clone->param = node.op->param;
-    clone->to = node.op->to;
-    clone->from = node.op->from;
-    clone->bytes = node.op->bytes;
-    clone->value = node.op->value;
-    clone->call = node.op->call;
-    clone->user = node.op->user;
+    OpRef clone = node.op->copy();
     for (const OpRef &dep : node.op->deps)
       clone->deps.push_back(clones.at(dep.get()));
-    clones[node.op.get()] = clone;
+    clones[node.id] = clone;
     op.hidden[node.lane]->queue.push_back(clone);
   }
 }

@@ -28,7 +28,9 @@ constexpr unsigned kHostAllocPortable = 1;
 constexpr unsigned kHostAllocMapped = 2;
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDisableTiming = 2;
+constexpr int kErrorInvalidValue = 1;
 constexpr int kErrorNotReady = 600;
+constexpr int kErrorNotSupported = 801;
 
 struct MemLocation {
   int type;
@@ -68,6 +70,32 @@ struct LaunchConfig {
   pkb_cu_stream stream;
   LaunchAttribute *attributes;
   unsigned attributeCount;
+};
+
+/// CUDA_KERNEL_NODE_PARAMS_v2.
+struct KernelNodeParams {
+  pkb_cu_function function;
+  unsigned grid[3];
+  unsigned block[3];
+  unsigned sharedBytes;
+  void **params;
+  void **extra;
+  void *kernel;
+  pkb_cu_context context;
+};
+
+/// CUDA_MEMCPY3D_v2.
+struct CopyEnd {
+  size_t x, y, z, lod;
+  int memoryType;
+  void *host;
+  pkb_cu_ptr device;
+  void *array, *reserved;
+  size_t pitch, height;
+};
+struct Copy3D {
+  CopyEnd from, to;
+  size_t width, height, depth;
 };
 
 /// One entry point per line: member of Entries, exported symbol.
@@ -129,12 +157,16 @@ struct LaunchConfig {
   X(graphInstantiate, "cuGraphInstantiateWithFlags")                                                                   \
   X(graphLaunch, "cuGraphLaunch")                                                                                      \
   X(graphDestroy, "cuGraphDestroy")                                                                                    \
-  X(graphExecDestroy, "cuGraphExecDestroy")
+  X(graphExecDestroy, "cuGraphExecDestroy")                                                                            \
+  X(graphExecKernelNodeSetParams, "cuGraphExecKernelNodeSetParams_v2")                                                 \
+  X(graphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams")                                                    \
+  X(graphMemcpyNodeGetParams, "cuGraphMemcpyNodeGetParams")
 
 /// Those that older drivers lack.
 #define PKB_CU_OPTIONAL_ENTRIES(X)                                                                                     \
   X(funcLoad, "cuFuncLoad")             /* CUDA 12.4 */                                                                \
-  X(launchKernelEx, "cuLaunchKernelEx") /* CUDA 11.8 */
+  X(launchKernelEx, "cuLaunchKernelEx") /* CUDA 11.8 */                                                                \
+  X(streamGetCaptureInfo, "cuStreamGetCaptureInfo_v3") /* CUDA 12.3 */
 
 using Result = pkb_cu_result;
 
@@ -199,6 +231,11 @@ struct Entries {
   Result (*graphDestroy)(pkb_cu_graph);
   Result (*graphExecDestroy)(pkb_cu_graph_exec);
   Result (*funcLoad)(pkb_cu_function);
+  Result (*graphExecKernelNodeSetParams)(pkb_cu_graph_exec, pkb_cu_graph_node, const KernelNodeParams *);
+  Result (*graphExecMemcpyNodeSetParams)(pkb_cu_graph_exec, pkb_cu_graph_node, const Copy3D *, pkb_cu_context);
+  Result (*graphMemcpyNodeGetParams)(pkb_cu_graph_node, Copy3D *);
+  Result (*streamGetCaptureInfo)(pkb_cu_stream, int *, unsigned long long *, pkb_cu_graph *, const pkb_cu_graph_node **,
+                                 const void **, size_t *);
   Result (*launchKernelEx)(const LaunchConfig *, pkb_cu_function, void **, void **);
 };
 

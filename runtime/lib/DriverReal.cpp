@@ -185,6 +185,41 @@ pkb_cu_result graphLaunch(pkb_cu_graph_exec exec, pkb_cu_stream stream) { return
 pkb_cu_result graphDestroy(pkb_cu_graph graph) { return cu.graphDestroy(graph); }
 pkb_cu_result graphExecDestroy(pkb_cu_graph_exec exec) { return cu.graphExecDestroy(exec); }
 
+pkb_cu_result captureLastNode(pkb_cu_stream stream, pkb_cu_graph_node *node) {
+  if (!cu.streamGetCaptureInfo) {
+    return kErrorNotSupported;
+  }
+  int status = 0;
+  unsigned long long id = 0;
+  pkb_cu_graph graph = nullptr;
+  const pkb_cu_graph_node *nodes = nullptr;
+  const void *edges = nullptr;
+  size_t count = 0;
+  pkb_cu_result result = cu.streamGetCaptureInfo(stream, &status, &id, &graph, &nodes, &edges, &count);
+  if (result == 0 && count != 1) {
+    return kErrorInvalidValue;
+  }
+  *node = result == 0 ? nodes[0] : nullptr;
+  return result;
+}
+
+pkb_cu_result graphExecSetLaunch(pkb_cu_graph_exec exec, pkb_cu_graph_node node, pkb_cu_function function, unsigned grid,
+                                 unsigned block, const void *param, size_t) {
+  void *params[] = {const_cast<void *>(param)};
+  KernelNodeParams changed = {function, {grid, 1, 1}, {block, 1, 1}, 0, params, nullptr, nullptr, nullptr};
+  return cu.graphExecKernelNodeSetParams(exec, node, &changed);
+}
+
+pkb_cu_result graphExecSetCopy(pkb_cu_graph_exec exec, pkb_cu_graph_node node, pkb_cu_ptr to, pkb_cu_ptr from, size_t) {
+  Copy3D copy;
+  pkb_cu_context context = nullptr;
+  pkb_cu_result result = cu.graphMemcpyNodeGetParams(node, &copy);
+  result = result == 0 ? cu.ctxGetCurrent(&context) : result;
+  copy.from.device = from;
+  copy.to.device = to;
+  return result == 0 ? cu.graphExecMemcpyNodeSetParams(exec, node, &copy, context) : result;
+}
+
 pkb_cu_result relaxCaptureMode() {
   int mode = kCaptureModeRelaxed;
   return cu.threadExchangeCaptureMode(&mode);
@@ -247,6 +282,9 @@ pkb_driver makeTable() {
   t.graph_launch = graphLaunch;
   t.graph_destroy = graphDestroy;
   t.graph_exec_destroy = graphExecDestroy;
+  t.capture_last_node = captureLastNode;
+  t.graph_exec_set_launch = graphExecSetLaunch;
+  t.graph_exec_set_copy = graphExecSetCopy;
   t.thread_relax_capture = relaxCaptureMode;
   t.driver_version = driverVersion;
   return t;

@@ -310,6 +310,7 @@ void readSteps(Manifest &m, const Json &list) {
       step.json = list[i].dump();
       collectSlots(reader, reader.array("results"), m.slots.size(), step.makes);
       step.uses = step.makes;
+      step.mutates = reader.has("mutates") && !reader.array("mutates").empty();
       collectSlots(reader, reader.array("args"), m.slots.size(), step.uses);
       if (reader.has("kwargs")) {
         collectSlots(reader, reader.array("kwargs"), m.slots.size(), step.uses);

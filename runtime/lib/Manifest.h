@@ -56,6 +56,7 @@ struct Step {
   // Aten: the step as JSON, for the C table; the slots it names at all, and those among its results
   std::string json;
   std::vector<int32_t> uses, makes;
+  bool mutates = false; // Aten: it writes arguments in place
 };
 
 struct Kernel {

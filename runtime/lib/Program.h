@@ -64,12 +64,20 @@ struct AtenSource {
   int32_t slot;
 };
 
+class CallGraph;
+struct CallGraphPlan;
+
 /// What a program needs per stream: channels, scratch memory, prebuilt kernel arguments.
 struct StreamBinding {
   pkb_cu_stream stream = nullptr;
   std::vector<Channel *> channels; // per entry of Program::groups
   pkb_cu_ptr workspace = 0;
   std::vector<unsigned char> params;
+  int32_t directCalls = 0; // made without a graph, so that operators have set themselves up
+  bool graphRefused = false;
+  std::unique_ptr<CallGraph> graph;
+  StreamBinding();
+  ~StreamBinding();
 };
 
 struct TensorGuard {
@@ -109,6 +117,7 @@ private:
   void agreeOnProgram();
   void planSteps();
   void planAten();
+  void planGraph();
   void planLaunch(const pkb_rt::Step &step, int32_t number);
   pkb_rt::Address addressOf(int32_t slot, int64_t offset);
   void openAtenPlan();
@@ -121,9 +130,13 @@ private:
                          int32_t index) const;
   pkb_status checkOverlap(const pkb_tensor *inputs, const pkb_tensor *outputs) const;
   pkb_rt::StreamBinding *bind(pkb_cu_stream stream, bool capturing);
-  pkb_status runSteps(pkb_rt::StreamBinding &binding, bool capturing);
+  pkb_status runSteps(pkb_rt::StreamBinding &binding, bool capturing, pkb_rt::CallGraph *graph = nullptr);
   pkb_status runAten(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
   pkb_status beginFrame(bool capturing);
+  pkb_rt::CallGraph *graphOf(pkb_rt::StreamBinding &binding);
+  bool argumentsOverlap() const;
+  void captureGraph(pkb_rt::StreamBinding &binding, pkb_rt::CallGraph &graph);
+  pkb_status runGraph(pkb_rt::StreamBinding &binding, pkb_rt::CallGraph &graph);
   pkb_status endFrame(pkb_rt::StreamBinding &binding, bool capturing, pkb_status status);
 
   pkb_cu_module module = nullptr;
@@ -149,6 +162,7 @@ private:
   std::vector<pkb_aten_frame *> keptFrames;                   // of captured calls: a graph may replay them
   std::vector<std::shared_ptr<void>> keptClosures;            // likewise, of emulated operators
   int32_t atenSteps = 0;
+  std::unique_ptr<pkb_rt::CallGraphPlan> graphPlan; // null: no operators
 
   std::vector<std::unique_ptr<pkb_rt::StreamBinding>> bindings;
   pkb_rt::StreamBinding *last = nullptr;

@@ -2,8 +2,8 @@
 //
 // The call path. No allocation, no host synchronisation: check the tensors, patch the pointers of prebuilt arguments,
 // launch.
+#include "CallGraph.h"
 #include "Error.h"
-#include "Program.h"
 #include "pkb_rt/layout.h"
 
 #include <cstring>
@@ -266,12 +266,17 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
   if (!groups.empty()) {
     context.countCall();
   }
-  pkb_status status = atenPlan ? beginFrame(capturing != 0) : PKB_OK;
-  if (status == PKB_OK) {
-    status = runSteps(*binding, capturing != 0);
-  }
-  if (atenPlan) {
-    status = endFrame(*binding, capturing != 0, status);
+  pkb_status status = PKB_OK;
+  if (CallGraph *graph = graphPlan && !capturing ? graphOf(*binding) : nullptr) {
+    status = runGraph(*binding, *graph);
+  } else {
+    status = atenPlan ? beginFrame(capturing != 0) : PKB_OK;
+    if (status == PKB_OK) {
+      status = runSteps(*binding, capturing != 0);
+    }
+    if (atenPlan) {
+      status = endFrame(*binding, capturing != 0, status);
+    }
   }
   if (__builtin_expect(status != PKB_OK, 0) && !groups.empty()) {
     // Half a call: the peers' kernels would wait for the rest, and take the next call for it.
@@ -282,7 +287,7 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
   return status;
 }
 
-pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
+pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing, CallGraph *graph) {
   const pkb_driver *driver = context.driver;
   for (const PlanStep &step : steps) {
     switch (step.kind) {
@@ -305,6 +310,9 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
       if (!capturing) {
         binding.channels[launch.group]->issued.fetch_add(1, std::memory_order_relaxed);
       }
+      if (graph) {
+        graph->addLaunch(launch, binding.params, patches);
+      }
       break;
     }
     case StepKind::Copy: {
@@ -317,6 +325,9 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing) {
         return setLastError(PKB_ERROR_DEVICE,
                             cat("copy of slot ", manifest.steps[size_t(step.step)].from, " of '", manifest.name,
                                 "' failed: ", driverText(driver, result), " (", result, ")"));
+      }
+      if (graph) {
+        graph->addCopy(copy, sources);
       }
       break;
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "AtenLibrary.h"
+#include "CallGraph.h"
 #include "Compile.h"
 #include "DriverAbi.h"
 #include "Error.h"
-#include "Program.h"
 #include "Sha256.h"
 #include "pkb_rt/layout.h"
 
@@ -221,6 +221,7 @@ void pkb_program::planSteps() {
   }
   if (aten) {
     planAten();
+    planGraph();
   }
 }
 
@@ -363,6 +364,9 @@ void pkb_program::unload() {
   driver->ctx_set_current(context.cuda);
   if (!bindings.empty()) {
     context.drain();
+  }
+  for (auto &binding : bindings) {
+    binding->graph.reset();
   }
   if (aten) {
     for (pkb_aten_frame *kept : keptFrames) {

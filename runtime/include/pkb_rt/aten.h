@@ -21,7 +21,7 @@ extern "C" {
 #define PKB_API __attribute__((visibility("default")))
 #endif
 
-#define PKB_ATEN_ABI_VERSION 1
+#define PKB_ATEN_ABI_VERSION 2
 
 enum {
   PKB_ATEN_DONE = 0, /* the operator has run, or is in the stream */
@@ -47,6 +47,7 @@ typedef struct pkb_aten_slot {
 
 typedef struct pkb_aten_plan pkb_aten_plan;
 typedef struct pkb_aten_frame pkb_aten_frame;
+typedef struct pkb_aten_capture pkb_aten_capture;
 
 typedef struct pkb_aten_api {
   uint32_t abi_version; /* PKB_ATEN_ABI_VERSION */
@@ -72,6 +73,16 @@ typedef struct pkb_aten_api {
   /* Drops the tensors that operators made; bound memory stays bound. */
   void (*frame_reset)(pkb_aten_frame *frame);
   void (*frame_destroy)(pkb_aten_frame *frame);
+
+  /* 1 if step `step` draws random numbers: a replay would draw the same ones. */
+  int (*step_is_random)(pkb_aten_plan *plan, int32_t step);
+  /* CUDA only. Starts to capture `stream` (a cudaStream_t, not the default one) into a graph that owns what operators
+   * allocate meanwhile. */
+  int (*capture_begin)(pkb_aten_plan *plan, void *stream, pkb_aten_capture **out, char *error, size_t error_bytes);
+  /* Ends it and gives the executable graph, which lives until `capture_destroy`. */
+  int (*capture_end)(pkb_aten_plan *plan, pkb_aten_capture *capture, void *stream, void **exec, char *error,
+                     size_t error_bytes);
+  void (*capture_destroy)(pkb_aten_capture *capture);
 } pkb_aten_api;
 
 /* The table; never NULL. */

@@ -24,6 +24,7 @@ typedef struct CUevent_st *pkb_cu_event;
 typedef struct CUmod_st *pkb_cu_module;
 typedef struct CUfunc_st *pkb_cu_function;
 typedef struct CUgraph_st *pkb_cu_graph;
+typedef struct CUgraphNode_st *pkb_cu_graph_node;
 typedef struct CUgraphExec_st *pkb_cu_graph_exec;
 typedef unsigned long long pkb_cu_mem_handle;
 typedef struct pkb_cu_ipc_handle {
@@ -100,6 +101,13 @@ typedef struct pkb_driver {
   pkb_cu_result (*graph_launch)(pkb_cu_graph_exec, pkb_cu_stream);
   pkb_cu_result (*graph_destroy)(pkb_cu_graph);
   pkb_cu_result (*graph_exec_destroy)(pkb_cu_graph_exec);
+  /* The node that the last operation enqueued on a stream under capture became. Valid in the executable graph too. */
+  pkb_cu_result (*capture_last_node)(pkb_cu_stream, pkb_cu_graph_node *);
+  /* Other arguments for later launches of the graph; one under way keeps its own. Function and geometry as captured. */
+  pkb_cu_result (*graph_exec_set_launch)(pkb_cu_graph_exec, pkb_cu_graph_node, pkb_cu_function, unsigned grid,
+                                         unsigned block, const void *param, size_t param_bytes);
+  /* Likewise for a copy within one device. */
+  pkb_cu_result (*graph_exec_set_copy)(pkb_cu_graph_exec, pkb_cu_graph_node, pkb_cu_ptr dst, pkb_cu_ptr src, size_t);
 
   /* May be NULL. The calling thread's driver calls no longer count as unsafe for a capture that another thread has
    * under way. */

@@ -153,6 +153,45 @@ TEST(Aten, operators_and_kernels_work_on_each_others_results) {
   });
 }
 
+TEST(Aten, calls_become_one_graph_that_takes_each_calls_tensors) {
+  TempDir dir;
+  AllReduce program;
+  program.length = 12;
+  program.manifest = mixedManifest();
+  std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
+  Machine machine(2);
+  setenv("PKB_CALL_GRAPHS", "1", 1);
+  constexpr int kCalls = 8, kDirect = 2;
+  onRanks(2, [&](int rank) {
+    Rank r(machine, rendezvous, rank, 2);
+    ASSERT_EQ(r.status, PKB_OK) << r.error;
+    pkb_program *loaded = nullptr;
+    ASSERT_EQ(pkb_program_load(r.context, file.c_str(), nullptr, &loaded), PKB_OK) << pkb_last_error();
+    // All in flight at once, other tensors in each, one written in place; then the same tensors with other contents.
+    std::vector<std::unique_ptr<Mixed>> calls;
+    for (int call = 0; call < kCalls; ++call) {
+      calls.push_back(std::make_unique<Mixed>(machine.driver()));
+    }
+    for (int round = 0; round < 2; ++round) {
+      for (int call = 0; call < kCalls; ++call) {
+        calls[size_t(call)]->fill(rank, call + round);
+      }
+      for (auto &call : calls) {
+        ASSERT_EQ(pkb_program_call(loaded, nullptr, call->inputs, 2, call->outputs, 3), PKB_OK) << pkb_last_error();
+      }
+      ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+      for (int call = 0; call < kCalls; ++call) {
+        calls[size_t(call)]->expect(rank, call + round);
+      }
+    }
+    pkb_program_unload(loaded);
+  });
+  unsetenv("PKB_CALL_GRAPHS");
+  pkb_emu_counts counts;
+  pkb_emu_count(machine.emu, &counts);
+  EXPECT_EQ(counts.graph_launches, uint64_t(2 * (2 * kCalls - kDirect)));
+}
+
 TEST(Aten, an_operator_that_fails_in_the_stream_is_reported_by_synchronize) {
   TempDir dir;
   AllReduce program;

@@ -54,6 +54,17 @@ PKB_SAME_FIELD(ours::MemAllocationProp, CUmemAllocationProp, win32HandleMetaData
 PKB_SAME_FIELD(ours::MemAllocationProp, CUmemAllocationProp, allocFlags);
 PKB_SAME_FIELD(ours::MemAccessDesc, CUmemAccessDesc, location);
 PKB_SAME_FIELD(ours::MemAccessDesc, CUmemAccessDesc, flags);
+PKB_SAME_CONSTANT(ours::kErrorInvalidValue, CUDA_ERROR_INVALID_VALUE);
+PKB_SAME_CONSTANT(ours::kErrorNotSupported, CUDA_ERROR_NOT_SUPPORTED);
+static_assert(sizeof(ours::KernelNodeParams) == sizeof(CUDA_KERNEL_NODE_PARAMS));
+static_assert(offsetof(ours::KernelNodeParams, grid) == offsetof(CUDA_KERNEL_NODE_PARAMS, gridDimX));
+static_assert(offsetof(ours::KernelNodeParams, block) == offsetof(CUDA_KERNEL_NODE_PARAMS, blockDimX));
+static_assert(offsetof(ours::KernelNodeParams, params) == offsetof(CUDA_KERNEL_NODE_PARAMS, kernelParams));
+static_assert(offsetof(ours::KernelNodeParams, context) == offsetof(CUDA_KERNEL_NODE_PARAMS, ctx));
+static_assert(sizeof(ours::Copy3D) == sizeof(CUDA_MEMCPY3D));
+static_assert(offsetof(ours::Copy3D, from.device) == offsetof(CUDA_MEMCPY3D, srcDevice));
+static_assert(offsetof(ours::Copy3D, to.device) == offsetof(CUDA_MEMCPY3D, dstDevice));
+static_assert(offsetof(ours::Copy3D, width) == offsetof(CUDA_MEMCPY3D, WidthInBytes));
 PKB_SAME_CONSTANT(ours::kLaunchProgrammaticSerialization, CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION);
 static_assert(sizeof(ours::LaunchAttribute) == sizeof(CUlaunchAttribute));
 static_assert(alignof(ours::LaunchAttribute) == alignof(CUlaunchAttribute));
@@ -167,6 +178,10 @@ PKB_SAME_CALL(graphInstantiate, cuGraphInstantiateWithFlags);
 PKB_SAME_CALL(graphLaunch, cuGraphLaunch);
 PKB_SAME_CALL(graphDestroy, cuGraphDestroy);
 PKB_SAME_CALL(graphExecDestroy, cuGraphExecDestroy);
+PKB_SAME_CALL(graphExecKernelNodeSetParams, cuGraphExecKernelNodeSetParams);
+PKB_SAME_CALL(graphExecMemcpyNodeSetParams, cuGraphExecMemcpyNodeSetParams);
+PKB_SAME_CALL(graphMemcpyNodeGetParams, cuGraphMemcpyNodeGetParams);
+PKB_SAME_CALL(streamGetCaptureInfo, cuStreamGetCaptureInfo);
 PKB_SAME_CALL(funcLoad, cuFuncLoad);
 PKB_SAME_CALL(launchKernelEx, cuLaunchKernelEx);
 
