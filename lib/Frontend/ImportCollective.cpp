@@ -148,7 +148,8 @@ llvm::Error Importer::importCollective(int64_t index) {
       auto element = cast<RankedTensorType>(type).getElementType();
       results.push_back(comm::AllReduceOp::create(
           builder, loc, type, *kind, operand, group,
-          getAccumulationType(element), /*deterministic=*/true));
+          /*factors=*/DenseF64ArrayAttr(), getAccumulationType(element),
+          /*deterministic=*/true));
     }
   } else if (name == "all_gather") {
     if (operands.size() != 1 || types.empty())

@@ -25,6 +25,7 @@ def VerifyCommPass : Pass<"pkb-verify-comm", "::mlir::ModuleOp"> {
       `tensor`, `arith`, `math` or `func`.
     * (`verify_comm_c4`) Operands and results are values, not memory.
     * (`verify_comm_c5`) The ranks of every group are in the mesh.
+    * (`verify_comm_c6`) `comm.absent` is used by operations of `comm` only.
 
     *Precondition*: none. *Postcondition*: the above. *Declines*: never.
   }];

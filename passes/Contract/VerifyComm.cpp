@@ -44,7 +44,7 @@ struct VerifyComm : pkb::impl::VerifyCommPassBase<VerifyComm> {
       legal = false;
     }
     module.walk([&](Operation *op) {
-      legal &= isLegal(op) && hasLegalTypes(op) && isInMesh(op, mesh);
+      legal &= isLegal(op) && hasLegalTypes(op) && isInMesh(op, mesh) && isForCollectives(op);
     });
     if (!legal)
       signalPassFailure();
@@ -88,6 +88,18 @@ private:
     op->emitOpError("group must be within the mesh of ")
         << mesh.getSize() << " ranks, got rank: " << group.getMaxRank();
     return false;
+  }
+
+  /// verify_comm_c6
+  static bool isForCollectives(Operation *op) {
+    if (!isa<comm::AbsentOp>(op))
+      return true;
+    for (Operation *user : op->getUsers())
+      if (!isa<comm::CommDialect>(user->getDialect())) {
+        op->emitOpError("must be used by operations of comm only, got: ") << user->getName();
+        return false;
+      }
+    return true;
   }
 };
 } // namespace

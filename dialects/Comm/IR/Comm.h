@@ -41,8 +41,11 @@ struct OrderResource
 MeshAttr getMesh(mlir::Operation *op);
 
 namespace detail {
-/// The checks that CollectiveOpInterface makes for each implementation.
+/// The checks that the interfaces make for each implementation.
 llvm::LogicalResult verifyCollective(mlir::Operation *op);
+llvm::LogicalResult verifyReduction(mlir::Operation *op);
+llvm::LogicalResult verifyRooted(mlir::Operation *op);
+llvm::LogicalResult verifyUneven(mlir::Operation *op);
 } // namespace detail
 } // namespace pkb::comm
 

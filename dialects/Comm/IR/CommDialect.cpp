@@ -13,10 +13,6 @@ using namespace mlir;
 using namespace pkb::comm;
 
 #include "dialects/Comm/IR/CommDialect.cpp.inc"
-#include "dialects/Comm/IR/CommOpInterfaces.cpp.inc"
-
-#define GET_OP_CLASSES
-#include "dialects/Comm/IR/CommOps.cpp.inc"
 
 void CommDialect::initialize() {
   registerAttributes();

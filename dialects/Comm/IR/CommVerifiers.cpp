@@ -6,118 +6,71 @@
 
 #include "dialects/Comm/IR/Comm.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace pkb::comm;
 
-LogicalResult pkb::comm::detail::verifyCollective(Operation *op) {
-  auto collective = cast<CollectiveOpInterface>(op);
-  int64_t size = collective.getGroup().getSize();
-  SmallVector<Value> values(collective.getCollectiveInputs());
-  llvm::append_range(values, collective.getCollectiveResults());
-  for (Value value : values) {
-    auto type = cast<RankedTensorType>(value.getType());
-    auto first = cast<RankedTensorType>(values.front().getType());
-    // collective_c1
-    if (type.getElementType() != first.getElementType())
-      return op->emitOpError("inputs and results must have one element type, got: ")
-             << first.getElementType() << " and " << type.getElementType();
-    // collective_c2
-    if (type.getEncoding())
-      return op->emitOpError("inputs and results must be contiguous, got: ")
-             << type;
-  }
-  if (isa<BarrierOp>(op))
+/// `whole` holds `size` times `part`, along dimension 0 or along a new one.
+static bool isMultiple(Type whole, Type part, int64_t size) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(part).getShape();
+  ArrayRef<int64_t> wholeShape = cast<RankedTensorType>(whole).getShape();
+  SmallVector<int64_t> stacked(shape), joined(shape);
+  stacked.insert(stacked.begin(), size);
+  if (!joined.empty())
+    joined.front() = ShapedType::isDynamic(joined.front()) ? ShapedType::kDynamic : joined.front() * size;
+  return wholeShape == ArrayRef(stacked) || (!shape.empty() && wholeShape == ArrayRef(joined)) ||
+         (size == 1 && whole == part);
+}
+
+/// One result that holds the inputs of all ranks, or one for each.
+static LogicalResult verifyGathered(Operation *op, Type input, TypeRange results, int64_t size) {
+  // all_gather_c2, gather_c2
+  if (results.size() != 1) {
+    for (Type type : results)
+      if (type != input)
+        return op->emitOpError("each of several results must have the input's type ") << input << ", got: " << type;
     return success();
-  // collective_c3
-  int64_t inputs = collective.getCollectiveInputs().size();
-  int64_t results = collective.getCollectiveResults().size();
-  if (inputs != 1 && inputs != size)
-    return op->emitOpError("must have 1 input or one for each of ")
-           << size << " ranks, got: " << inputs;
-  if (results != 1 && results != size)
-    return op->emitOpError("must have 1 result or one for each of ")
-           << size << " ranks, got: " << results;
+  }
+  // all_gather_c1, gather_c1
+  if (!isMultiple(results.front(), input, size))
+    return op->emitOpError("result must hold the inputs of ")
+           << size << " ranks along dimension 0 or along a new dimension 0 of " << input
+           << ", got: " << results.front();
   return success();
 }
 
-/// The class of an element type and its width: accumulation widens within one.
-static std::pair<char, unsigned> classify(Type type) {
-  if (auto complex = dyn_cast<ComplexType>(type))
-    return {'c', complex.getElementType().getIntOrFloatBitWidth()};
-  if (isa<FloatType>(type))
-    return {'f', type.getIntOrFloatBitWidth()};
-  if (isa<IntegerType>(type))
-    return {'i', type.getIntOrFloatBitWidth()};
-  return {'?', 0};
-}
-
-LogicalResult AllReduceOp::verify() {
-  Type element = getInput().getType().getElementType();
-  auto [elementClass, elementWidth] = classify(element);
-  // all_reduce_c2
-  bool defined = true;
-  switch (getKind()) {
-  case ReduceKind::Sum:
-  case ReduceKind::Avg:
-  case ReduceKind::Prod:
-    defined = elementClass != '?';
-    break;
-  case ReduceKind::Min:
-  case ReduceKind::Max:
-    defined = elementClass == 'f' || elementClass == 'i';
-    break;
-  case ReduceKind::BAnd:
-  case ReduceKind::BOr:
-  case ReduceKind::BXor:
-    defined = elementClass == 'i';
-    break;
-  case ReduceKind::PremulSum:
-    defined = elementClass == 'f' || elementClass == 'c';
-    break;
+/// One input that holds the parts of all ranks, or one for each.
+static LogicalResult verifyScattered(Operation *op, TypeRange inputs, Type result, int64_t size) {
+  // reduce_scatter_c2, scatter_c2
+  if (inputs.size() != 1) {
+    for (Type type : inputs)
+      if (type != result)
+        return op->emitOpError("each of several inputs must have the result's type ") << result << ", got: " << type;
+    return success();
   }
-  if (!defined)
-    return emitOpError("kind ") << stringifyReduceKind(getKind())
-                                << " must be defined for the element type, got: "
-                                << element;
-  // all_reduce_c3
-  auto [sumClass, sumWidth] = classify(getAccumulation());
-  bool wider = sumClass == elementClass && sumWidth > elementWidth;
-  if (getAccumulation() != element && !wider)
-    return emitOpError("accumulation type must be ")
-           << element << " or a wider type of its class, got: "
-           << getAccumulation();
+  // reduce_scatter_c1, scatter_c1
+  if (!isMultiple(inputs.front(), result, size))
+    return op->emitOpError("input must hold the results of ")
+           << size << " ranks along dimension 0 or along a new dimension 0 of " << result
+           << ", got: " << inputs.front();
   return success();
 }
 
 LogicalResult AllGatherOp::verify() {
-  auto input = cast<RankedTensorType>(getInput().getType());
-  int64_t size = getGroup().getSize();
-  // all_gather_c2
-  if (getResults().size() != 1) {
-    for (Type type : getResultTypes())
-      if (type != input)
-        return emitOpError("each of several results must have the input's type ")
-               << input << ", got: " << type;
-    return success();
-  }
-  // all_gather_c1
-  auto result = cast<RankedTensorType>(getResults().front().getType());
-  SmallVector<int64_t> stacked(input.getShape());
-  stacked.insert(stacked.begin(), size);
-  SmallVector<int64_t> joined(input.getShape());
-  if (!joined.empty())
-    joined.front() = ShapedType::isDynamic(joined.front())
-                         ? ShapedType::kDynamic
-                         : joined.front() * size;
-  bool legal = result.getShape() == ArrayRef(stacked) ||
-               (input.getRank() && result.getShape() == ArrayRef(joined)) ||
-               (size == 1 && result == input);
-  if (!legal)
-    return emitOpError("result must hold the inputs of ")
-           << size << " ranks along dimension 0 or along a new dimension 0 of "
-           << input << ", got: " << result;
-  return success();
+  return verifyGathered(*this, getInput().getType(), getResultTypes(), getGroup().getSize());
+}
+
+LogicalResult GatherOp::verify() {
+  return verifyGathered(*this, getInput().getType(), getResultTypes(), getGroup().getSize());
+}
+
+LogicalResult ReduceScatterOp::verify() {
+  return verifyScattered(*this, getInputs().getTypes(), getResult().getType(), getGroup().getSize());
+}
+
+LogicalResult ScatterOp::verify() {
+  return verifyScattered(*this, getInputs().getTypes(), getResult().getType(), getGroup().getSize());
 }
 
 LogicalResult AllToAllOp::verify() {
@@ -148,5 +101,66 @@ LogicalResult AllToAllOp::verify() {
       input.getNumElements() != result.getNumElements())
     return emitOpError("input and result must have as many elements, got: ")
            << input << " and " << result;
+  return success();
+}
+
+LogicalResult AllToAllVOp::verify() {
+  // all_to_all_v_c1
+  if (getInputs().size() != getResults().size())
+    return emitOpError("must have as many results as inputs, got: ")
+           << getResults().size() << " and " << getInputs().size();
+  return success();
+}
+
+LogicalResult PermuteOp::verify() {
+  ArrayRef<int64_t> pairs = getPairs();
+  if (pairs.size() % 2)
+    return emitOpError("pairs must have two ranks each, got: ") << pairs.size() << " ranks";
+  llvm::SmallSet<int64_t, 16> senders, receivers;
+  for (; !pairs.empty(); pairs = pairs.drop_front(2)) {
+    int64_t sender = pairs[0], receiver = pairs[1];
+    // permute_c1
+    std::optional<int64_t> row = getGroup().getRowOf(sender);
+    if (!row || row != getGroup().getRowOf(receiver))
+      return emitOpError("pairs must have both ranks in one row of the group, got: [")
+             << sender << ", " << receiver << "]";
+    // permute_c2
+    if (!senders.insert(sender).second)
+      return emitOpError("a rank must send once at most, got twice: ") << sender;
+    if (!receivers.insert(receiver).second)
+      return emitOpError("a rank must get once at most, got twice: ") << receiver;
+  }
+  // permute_c3
+  RankedTensorType input = cast<RankedTensorType>(getInput().getType());
+  RankedTensorType result = cast<RankedTensorType>(getResult().getType());
+  if (input.hasStaticShape() && result.hasStaticShape() && input.getNumElements() != result.getNumElements())
+    return emitOpError("input and result must have as many elements, got: ") << input << " and " << result;
+  return success();
+}
+
+/// The rank paired with `rank`, which stands at place `at` (0 or 1) of its pair.
+static std::optional<int64_t> findPartner(ArrayRef<int64_t> pairs, size_t at, int64_t rank) {
+  for (; !pairs.empty(); pairs = pairs.drop_front(2))
+    if (pairs[at] == rank)
+      return pairs[1 - at];
+  return std::nullopt;
+}
+
+std::optional<int64_t> PermuteOp::getReceiver(int64_t rank) { return findPartner(getPairs(), 0, rank); }
+
+std::optional<int64_t> PermuteOp::getSender(int64_t rank) { return findPartner(getPairs(), 1, rank); }
+
+LogicalResult AbsentOp::verify() {
+  // absent_c1
+  if (cast<RankedTensorType>(getResult().getType()).getEncoding())
+    return emitOpError("must be contiguous, got: ") << getResult().getType();
+  return success();
+}
+
+LogicalResult HostReadOp::verify() {
+  // host_read_c1
+  auto type = cast<RankedTensorType>(getInput().getType());
+  if (type.getEncoding() || !type.hasStaticShape() || type.getNumElements() != 1)
+    return emitOpError("must read a contiguous tensor of one element, got: ") << type;
   return success();
 }

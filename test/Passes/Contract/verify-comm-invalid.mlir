@@ -58,3 +58,14 @@ module @verify_comm_c5 attributes {comm.mesh = #comm.mesh<size = 2>} {
     return
   }
 }
+
+// -----
+
+module @verify_comm_c6 attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main() -> tensor<4xf32> {
+    // expected-error @below {{'comm.absent' op must be used by operations of comm only, got: func.return}}
+    %0 = comm.absent : tensor<4xf32>
+    %1 = comm.scatter %0, %0 in <[[0, 1]]> from [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
