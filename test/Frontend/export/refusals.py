@@ -157,6 +157,30 @@ class OtherRefusalsTest(ExportTest):
                 )
                 self.assertIn(f"changes the container {where} of its caller", message)
 
+    def test_arguments_replaced(self):
+        """The caller's module would have other parameters, which no compiled program can do; a copy of it may."""
+        inputs = """
+        def inputs(rank, world_size, device, trial=0):
+            torch.manual_seed(trial)
+            return numbers(rank, trial, 3, 4, device=device), torch.nn.Linear(4, 2).to(device)
+        """
+        for change, text in (
+            ("m.weight = torch.nn.Parameter(m.weight * 2)", "changes the container argument[1]['weight'] of its caller"),
+            ("m.weight.data = m.weight.data * 2", "puts other memory behind an argument (by .data or set_); copy into it instead"),
+        ):
+            program = """
+            import copy
+
+            def solution(x, m):
+                COPY
+                CHANGE
+                return m(x).detach()
+            """
+            with self.subTest(change):
+                message = self.refused(program.replace("CHANGE", change).replace("COPY", "pass"), inputs=inputs)
+                self.assertIn(text, message)
+                self.export(program.replace("CHANGE", change).replace("COPY", "m = copy.deepcopy(m)"), inputs=inputs)
+
     def test_inputs_that_change_with_the_trial(self):
         message = self.refused(
             """

@@ -155,6 +155,7 @@ class Recorder:
 
         self.inputs = tree.encode(arguments, input_id, self.group_id, "argument")
         self._containers = tree.containers(arguments)
+        self._memory = [(t, t.untyped_storage()._cdata) for t in tree.tensors(arguments) if t.layout == torch.strided]
         self._gradients = [(t, t.grad) for t in tree.tensors(arguments) if t.is_leaf]
 
     def end(self, result):
@@ -162,7 +163,12 @@ class Recorder:
         self._check_default_dtype()
         where = tree.changed_container(self._containers)
         if where:
-            raise ExportError(f"the function changes the container {where} of its caller; return the new value instead")
+            raise ExportError(
+                f"the function changes the container {where} of its caller; return the new value instead, "
+                "or work on a copy (copy.deepcopy of a module)"
+            )
+        if any(t.untyped_storage()._cdata != storage for t, storage in self._memory):
+            raise ExportError("the function puts other memory behind an argument (by .data or set_); copy into it instead (copy_)")
         self.outputs = tree.encode(result, self.tensor_id, self.group_id, "result")
         results = {self.tensors[i]["storage"] for i in tree.tensor_ids(self.outputs)}
         for t, before in self._gradients:

@@ -91,7 +91,7 @@ class Replayer:
         args = [self._value(a) for a in event["args"]]
         kwargs = {k: self._value(v) for k, v in event["kwargs"]}
         result = self._overload(event)(*args, **kwargs)
-        values = result if isinstance(result, (tuple, list)) else (result,)
+        values = () if result is None else result if isinstance(result, (tuple, list)) else (result,)
         if len(values) != len(event["results"]):
             raise ExportError(f"replay of event {index} ({event['op']}): {len(values)} results, recorded {len(event['results'])}")
         for value, wanted in zip(values, event["results"]):

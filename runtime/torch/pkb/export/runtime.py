@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 
 from . import c10d, collectives, sites, tree
 from .errors import ExportError
-from .illusion import CudaIllusion, HostMemory, install_cuda_stubs
+from .illusion import CudaIllusion, HostMemory, install_cuda_stubs, is_cuda_device
 from .objects import install_object_collectives
 
 
@@ -43,6 +43,8 @@ class _Mode(TorchDispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        if torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None:
+            return func(*args, **kwargs)  # fake tensors (DTensor's shape rules use them) have no data and are no part of the program
         if any(_is_foreign(t) for t in types):
             return NotImplemented
         with torch._C.DisableTorchFunction():
@@ -52,14 +54,17 @@ class _Mode(TorchDispatchMode):
                 raise ExportError(
                     f"{func.namespace}::{func._opname} at {sites.text(sites.current())} needs GPUs; call a collective of torch.distributed"
                 )
+            kind = self.rank.kind
+            if is_cuda_device(kwargs.get("device")):  # from a hook of autograd, which runs without the illusion
+                kwargs, kind = {**kwargs, "device": torch.device("cpu")}, "cuda"
             recorder = self.rank.recorder
             if recorder is None or func.namespace in ("prim", "profiler"):
                 operands = tree.tensors([args, kwargs])
-                self.rank.host.before(func, operands, self.rank.kind)
+                self.rank.host.before(func, operands, kind)
                 result = func(*args, **kwargs)
-                self.rank.host.place(operands, "device" in kwargs, self.rank.kind, tree.tensors([result]))
+                self.rank.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
                 return result
-            return recorder.op(func, args, kwargs, self.rank.kind)
+            return recorder.op(func, args, kwargs, kind)
 
 
 def warm_up():

@@ -130,17 +130,19 @@ def scalars(node, where):
 
 
 def containers(value):
-    """Every mutable container of a value with its elements, to find out later whether the function changed it."""
+    """Every mutable container of a value (modules too) with its elements, to find out later whether the function changed it."""
     found = []
     _containers(value, "argument", found)
     return found
 
 
 def _containers(v, where, found):
-    if isinstance(v, (list, dict)):
+    import torch
+
+    if isinstance(v, (list, dict, torch.nn.Module)):
         if any(v is other for other, _, _ in found):
             return
-        pairs = list(v.items()) if isinstance(v, dict) else list(enumerate(v))
+        pairs = _elements(v)
         found.append((v, pairs, where))
     elif isinstance(v, tuple):
         pairs = list(enumerate(v))
@@ -153,13 +155,22 @@ def _containers(v, where, found):
 def changed_container(found):
     """The path of the first container whose elements were replaced since `containers` looked, or None."""
     for v, before, where in found:
-        now = list(v.items()) if isinstance(v, dict) else list(enumerate(v))
+        now = _elements(v)
         if len(now) != len(before):
             return where
         for (name, old), (name2, new) in zip(before, now):
             if name != name2 or (old is not new and not _same_scalar(old, new)):
                 return f"{where}[{name!r}]"
     return None
+
+
+def _elements(container):
+    """(name, element) of a list, a dict, or a module, whose elements are its tensors."""
+    if isinstance(container, dict):
+        return list(container.items())
+    if isinstance(container, list):
+        return list(enumerate(container))
+    return module_tensors(container)
 
 
 def _same_scalar(a, b):
