@@ -1,6 +1,8 @@
 # Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A Llama-like block parallelised with DTensor: `parallelize_module` with the library's column-, row- and sequence-parallel styles."""
+import copy
+
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
@@ -47,6 +49,7 @@ class Block(nn.Module):
 
 def solution(block, x):
     """x [b, s, width], the same on every rank. Returns this rank's slice of the sequence and, whole on all ranks, the mean of squares."""
+    block = copy.deepcopy(block)  # the caller's keeps its plain parameters
     mesh = init_device_mesh(x.device.type, (dist.get_world_size(),))
     parallelize_module(block, mesh, {
         "attention_norm": SequenceParallel(),
