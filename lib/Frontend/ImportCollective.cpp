@@ -19,39 +19,6 @@ static Type getAccumulationType(Type element) {
   return element;
 }
 
-/// True if splits are given and are not all equal.
-static bool isUneven(const llvm::json::Object &event) {
-  const llvm::json::Object *splits = event.getObject("splits");
-  if (!splits)
-    return false;
-  std::optional<llvm::json::Value> first;
-  for (StringRef key : {"in", "out"})
-    if (const llvm::json::Array *list = splits->getArray(key))
-      for (const llvm::json::Value &value : *list) {
-        if (!first)
-          first = value;
-        if (value != *first)
-          return true;
-      }
-  return false;
-}
-
-/// {"expr": …} among the splits.
-static llvm::Error refuseSymbols(const llvm::json::Object &event) {
-  const llvm::json::Object *splits = event.getObject("splits");
-  for (StringRef key : {"in", "out"})
-    if (const llvm::json::Array *list = splits ? splits->getArray(key) : nullptr)
-      for (const llvm::json::Value &value : *list)
-        if (!value.getAsInteger()) {
-          std::string text;
-          llvm::raw_string_ostream(text) << value;
-          return makeError("has the symbolic split ", text,
-                           ", which is not supported; export without "
-                           "--dynamic");
-        }
-  return llvm::Error::success();
-}
-
 llvm::Expected<Value> Importer::readContiguous(int64_t tensor, Location loc) {
   llvm::Expected<Value> value = storages.read(tensor, loc);
   if (!value)
@@ -72,42 +39,240 @@ llvm::Expected<Value> Importer::readContiguous(int64_t tensor, Location loc) {
   return call.getResult(0);
 }
 
-/// The record's result may have any shape with as many elements: it is flat
-/// memory. The operation has one of two.
-SmallVector<Value> Importer::gather(ArrayRef<Type> types, Value input,
-                                    comm::GroupAttr group, Location loc) {
-  SmallVector<Type> results(types);
-  auto from = cast<RankedTensorType>(input.getType());
-  auto to = cast<RankedTensorType>(types.front());
-  SmallVector<int64_t> stacked(from.getShape()), joined(from.getShape());
-  stacked.insert(stacked.begin(), group.getSize());
+/// The elements of a contiguous tensor in another shape.
+static Value reshape(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return aten::AsStridedOp::create(builder, loc, type, value);
+}
+
+static SmallVector<Value> reshapeAll(OpBuilder &builder, Location loc,
+                                     ValueRange values, TypeRange types) {
+  SmallVector<Value> reshaped;
+  for (auto [value, type] : llvm::zip_equal(values, types))
+    reshaped.push_back(reshape(builder, loc, value, type));
+  return reshaped;
+}
+
+/// The type of `size` tensors like `part` in one: `whole` if it is that along
+/// dimension 0 or along a new one. The record's tensor may have any shape with
+/// as many elements, since it is flat memory.
+static Type getWhole(Type part, Type whole, int64_t size) {
+  auto type = cast<RankedTensorType>(part);
+  SmallVector<int64_t> stacked(type.getShape()), joined(type.getShape());
+  stacked.insert(stacked.begin(), size);
   if (!joined.empty())
-    joined.front() *= group.getSize();
-  bool reshape = types.size() == 1 && to.getShape() != ArrayRef(stacked) &&
-                 (joined.empty() || to.getShape() != ArrayRef(joined)) &&
-                 to.getNumElements() == from.getNumElements() * group.getSize();
-  if (reshape)
-    results = {RankedTensorType::get(stacked, from.getElementType())};
-  auto op = comm::AllGatherOp::create(builder, loc, results, input, group);
-  if (!reshape)
-    return SmallVector<Value>(op.getResults());
-  return {aten::AsStridedOp::create(builder, loc, to, op.getResult(0))};
+    joined.front() *= size;
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(whole).getShape();
+  if (shape == ArrayRef(stacked) ||
+      (!joined.empty() && shape == ArrayRef(joined)))
+    return whole;
+  return RankedTensorType::get(stacked, type.getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// One kind of collective each
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Makes the operation of one event. `types` are those of the outputs; on a rank
+/// that gets none, the operation has results all the same.
+class CollectiveBuilder {
+public:
+  CollectiveBuilder(OpBuilder &builder, Location loc, comm::GroupAttr group,
+                    const CollectiveTables &tables, ArrayRef<Value> inputs,
+                    ArrayRef<Type> types)
+      : builder(builder), loc(loc), group(group), tables(tables), inputs(inputs),
+        types(types), size(group.getSize()) {}
+
+  /// The values of the outputs.
+  llvm::Expected<SmallVector<Value>> build(StringRef name, StringRef reduction);
+
+private:
+  SmallVector<Value> gather(bool toRoots);
+  SmallVector<Value> scatter();
+  SmallVector<Value> reduceScatter();
+  SmallVector<Value> allToAll();
+
+  Type getElementType() const {
+    Type type = inputs.empty() ? types.front() : inputs.front().getType();
+    return cast<RankedTensorType>(type).getElementType();
+  }
+  Type getAccumulation() const { return getAccumulationType(getElementType()); }
+  DenseF64ArrayAttr getFactors() const {
+    return tables.factors.empty() ? DenseF64ArrayAttr()
+                                  : builder.getDenseF64ArrayAttr(tables.factors);
+  }
+  /// Inputs that are the parts of one tensor, or each a part.
+  SmallVector<Value> shapeParts(Type part) {
+    SmallVector<Type> wanted(inputs.size(), part);
+    if (inputs.size() == 1)
+      wanted.front() = getWhole(part, inputs.front().getType(), size);
+    return reshapeAll(builder, loc, inputs, wanted);
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  comm::GroupAttr group;
+  const CollectiveTables &tables;
+  ArrayRef<Value> inputs;
+  ArrayRef<Type> types;
+  int64_t size;
+  comm::ReduceKind kind = comm::ReduceKind::Sum;
+};
+} // namespace
+
+SmallVector<Value> CollectiveBuilder::gather(bool toRoots) {
+  Value input = inputs.front();
+  if (!tables.even)
+    return comm::AllGatherVOp::create(builder, loc, types, input, group,
+                                      tables.counts)
+        .getResults();
+  SmallVector<Type> results(types.empty() ? size : types.size(),
+                            input.getType());
+  if (types.size() == 1)
+    results.front() = getWhole(input.getType(), types.front(), size);
+  ValueRange values;
+  if (toRoots)
+    values = comm::GatherOp::create(builder, loc, results, input, group,
+                                    tables.roots)
+                 .getResults();
+  else
+    values =
+        comm::AllGatherOp::create(builder, loc, results, input, group).getResults();
+  if (types.empty())
+    return {};
+  return reshapeAll(builder, loc, values, types);
+}
+
+SmallVector<Value> CollectiveBuilder::scatter() {
+  SmallVector<Value> parts;
+  if (inputs.empty())
+    parts.assign(size, comm::AbsentOp::create(builder, loc, types.front()));
+  else
+    parts = shapeParts(types.front());
+  return {comm::ScatterOp::create(builder, loc, types.front(), parts, group,
+                                  tables.roots)};
+}
+
+SmallVector<Value> CollectiveBuilder::reduceScatter() {
+  if (!tables.even)
+    return {comm::ReduceScatterVOp::create(
+        builder, loc, types.front(), kind, inputs, group, tables.counts,
+        getFactors(), getAccumulation(), /*deterministic=*/true)};
+  return {comm::ReduceScatterOp::create(
+      builder, loc, types.front(), kind, shapeParts(types.front()), group,
+      getFactors(), getAccumulation(), /*deterministic=*/true)};
+}
+
+SmallVector<Value> CollectiveBuilder::allToAll() {
+  auto isEven = [&](Type type) {
+    auto shape = cast<RankedTensorType>(type).getShape();
+    return !shape.empty() && shape.front() % size == 0;
+  };
+  if (inputs.size() > 1 && tables.even) {
+    Type part = inputs.front().getType();
+    auto op = comm::AllToAllOp::create(
+        builder, loc, SmallVector<Type>(types.size(), part), shapeParts(part),
+        group);
+    return reshapeAll(builder, loc, op.getResults(), types);
+  }
+  if (inputs.size() == 1 && tables.even && isEven(types.front()) &&
+      isEven(inputs.front().getType()))
+    return comm::AllToAllOp::create(builder, loc, types, inputs, group)
+        .getResults();
+  return comm::AllToAllVOp::create(builder, loc, types, inputs, group,
+                                   tables.counts)
+      .getResults();
+}
+
+llvm::Expected<SmallVector<Value>>
+CollectiveBuilder::build(StringRef name, StringRef reduction) {
+  if (!reduction.empty()) {
+    auto given = comm::symbolizeReduceKind(reduction);
+    if (!given)
+      return makeError("reduction '", reduction, "' is not supported");
+    kind = *given;
+  }
+  if (name == "barrier") {
+    comm::BarrierOp::create(builder, loc, group);
+    return SmallVector<Value>();
+  }
+  if (name == "all_gather" || name == "gather")
+    return gather(/*toRoots=*/name == "gather");
+  if (name == "scatter")
+    return scatter();
+  if (name == "reduce_scatter")
+    return reduceScatter();
+  if (name == "all_to_all")
+    return allToAll();
+
+  // One tensor of the same type everywhere.
+  Value input = inputs.front();
+  Type type = input.getType();
+  if (!types.empty() && types.front() != type)
+    return makeError("output must have the shape and dtype of the input");
+  Value result;
+  if (name == "all_reduce")
+    result = comm::AllReduceOp::create(builder, loc, type, kind, input, group,
+                                       getFactors(), getAccumulation(),
+                                       /*deterministic=*/true);
+  else if (name == "reduce")
+    result = comm::ReduceOp::create(builder, loc, type, kind, input, group,
+                                    tables.roots, getFactors(),
+                                    getAccumulation(), /*deterministic=*/true);
+  else // broadcast; the schedule let no other pass
+    result = comm::BroadcastOp::create(builder, loc, type, input, group,
+                                       tables.roots);
+  return types.empty() ? SmallVector<Value>() : SmallVector<Value>{result};
+}
+
+//===----------------------------------------------------------------------===//
+// Events
+//===----------------------------------------------------------------------===//
+
+/// Overwrites the caller's tensors with what came.
+llvm::Error Importer::importWrites(const llvm::json::Object &event,
+                                   Location loc) {
+  const llvm::json::Array *writes = event.getArray("writes");
+  if (!writes)
+    return llvm::Error::success();
+  for (const llvm::json::Value &write : *writes) {
+    const llvm::json::Array *pair = write.getAsArray();
+    if (!pair || pair->size() != 2 || !(*pair)[0].getAsInteger() ||
+        !(*pair)[1].getAsInteger())
+      return makeError("write must be a pair of tensors");
+    llvm::Expected<int64_t> source =
+        program.getTensor(*(*pair)[0].getAsInteger());
+    if (!source)
+      return source.takeError();
+    llvm::Expected<int64_t> target =
+        program.getTensor(*(*pair)[1].getAsInteger());
+    if (!target)
+      return target.takeError();
+    llvm::Expected<Value> value = storages.read(*source, loc);
+    if (!value)
+      return value.takeError();
+    if (llvm::Error error = storages.write(*target, *value, loc))
+      return error;
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error Importer::importCollective(int64_t index) {
   const llvm::json::Object &event = *program.events[index].json;
   Location loc = locationOf(program.events[index].site);
-  MLIRContext *context = builder.getContext();
   StringRef name = event.getString("name").value_or("");
-  auto group = comm::GroupAttr::get(context, groups.ofEvent(index));
+  const Exchange &exchange = exchangeOf(index);
+  llvm::Expected<CollectiveTables> tables = makeTables(bundle, exchange);
+  if (!tables)
+    return tables.takeError();
   auto inputs = getTensors(event, "inputs");
   if (!inputs)
     return inputs.takeError();
   auto outputs = getTensors(event, "outputs");
   if (!outputs)
     return outputs.takeError();
-  if (llvm::Error error = refuseSymbols(event))
-    return error;
 
   SmallVector<Value> operands;
   for (int64_t tensor : *inputs) {
@@ -132,71 +297,13 @@ llvm::Error Importer::importCollective(int64_t index) {
                        program.tensors[tensor].id);
     types.push_back(*type);
   }
-
-  SmallVector<Value> results;
-  if (name == "all_reduce") {
-    StringRef kindName = event.getString("reduce").value_or("");
-    auto kind = comm::symbolizeReduceKind(kindName);
-    if (!kind || *kind == comm::ReduceKind::PremulSum)
-      return makeError("reduction '", kindName, "' is not supported yet");
-    if (operands.size() != types.size())
-      return makeError("must have as many outputs as inputs, got: ",
-                       types.size(), " and ", operands.size());
-    for (auto [operand, type] : llvm::zip_equal(operands, types)) {
-      if (operand.getType() != type)
-        return makeError("output must have the shape and dtype of the input");
-      auto element = cast<RankedTensorType>(type).getElementType();
-      results.push_back(comm::AllReduceOp::create(
-          builder, loc, type, *kind, operand, group,
-          /*factors=*/DenseF64ArrayAttr(), getAccumulationType(element),
-          /*deterministic=*/true));
-    }
-  } else if (name == "all_gather") {
-    if (operands.size() != 1 || types.empty())
-      return makeError("must have one input and an output, got: ",
-                       operands.size(), " and ", types.size());
-    if (isUneven(event) ||
-        (types.size() > 1 && !llvm::all_of(types, [&](Type type) {
-           return type == operands.front().getType();
-         })))
-      return makeError("with tensors of different shapes is not supported yet");
-    llvm::append_range(results, gather(types, operands.front(), group, loc));
-  } else if (name == "all_to_all") {
-    if (operands.empty() || operands.size() != types.size())
-      return makeError("must have as many outputs as inputs, got: ",
-                       types.size(), " and ", operands.size());
-    if (isUneven(event) ||
-        (types.size() > 1 && !llvm::all_equal(llvm::concat<const Type>(
-                                 SmallVector<Type>(ValueRange(operands).getTypes()),
-                                 types))))
-      return makeError("with parts of different sizes is not supported yet");
-    llvm::append_range(results, comm::AllToAllOp::create(builder, loc, types,
-                                                   operands, group)
-                              .getResults());
-  } else { // barrier; unification let no other pass
-    comm::BarrierOp::create(builder, loc, group);
-  }
-
-  for (auto [tensor, value] : llvm::zip_equal(*outputs, results))
+  auto group = comm::GroupAttr::get(builder.getContext(), exchange.rows);
+  auto results = CollectiveBuilder(builder, loc, group, *tables, operands, types)
+                     .build(name, event.getString("reduce").value_or(""));
+  if (!results)
+    return results.takeError();
+  for (auto [tensor, value] : llvm::zip_equal(*outputs, *results))
     storages.define(program.tensors[tensor].storage, storages.getWindow(tensor),
                     value);
-  if (const llvm::json::Array *writes = event.getArray("writes"))
-    for (const llvm::json::Value &write : *writes) {
-      const llvm::json::Array *pair = write.getAsArray();
-      if (!pair || pair->size() != 2 || !(*pair)[0].getAsInteger() ||
-          !(*pair)[1].getAsInteger())
-        return makeError("write must be a pair of tensors");
-      llvm::Expected<int64_t> source = program.getTensor(*(*pair)[0].getAsInteger());
-      if (!source)
-        return source.takeError();
-      llvm::Expected<int64_t> target = program.getTensor(*(*pair)[1].getAsInteger());
-      if (!target)
-        return target.takeError();
-      llvm::Expected<Value> value = storages.read(*source, loc);
-      if (!value)
-        return value.takeError();
-      if (llvm::Error error = storages.write(*target, *value, loc))
-        return error;
-    }
-  return llvm::Error::success();
+  return importWrites(event, loc);
 }

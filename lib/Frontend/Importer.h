@@ -8,6 +8,7 @@
 #define LIB_FRONTEND_IMPORTER_H
 
 #include "dialects/Comm/IR/Comm.h"
+#include "lib/Frontend/CollectiveTables.h"
 #include "lib/Frontend/Storages.h"
 #include "lib/Frontend/Unify.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -43,11 +44,11 @@ private:
   bool makesOnlyViews(const llvm::json::Object &event) const;
 
   // ImportCollective.cpp
+  Exchange exchangeOf(int64_t index) const {
+    return {groups.ofEvent(index), std::vector<int64_t>(bundle.worldSize, index)};
+  }
   llvm::Error importCollective(int64_t index);
-  llvm::SmallVector<mlir::Value> gather(llvm::ArrayRef<mlir::Type> types,
-                                        mlir::Value input,
-                                        comm::GroupAttr group,
-                                        mlir::Location loc);
+  llvm::Error importWrites(const llvm::json::Object &event, mlir::Location loc);
 
   mlir::Location locationOf(int64_t site);
   llvm::Expected<llvm::SmallVector<int64_t>>

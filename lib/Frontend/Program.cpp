@@ -38,8 +38,17 @@ aten::ByteRange frontend::getWindow(const Tensor &tensor) {
   return {begin, (last + 1) * bytes};
 }
 
+int64_t frontend::countElements(const Tensor &tensor) {
+  int64_t count = 1;
+  for (int64_t size : tensor.sizes)
+    count *= size;
+  return count;
+}
+
 bool frontend::isSupportedCollective(StringRef name) {
-  return is_contained({"all_reduce", "all_gather", "all_to_all", "barrier"},
+  return is_contained({"all_reduce", "all_gather", "all_to_all", "barrier",
+                       "broadcast", "gather", "reduce", "reduce_scatter",
+                       "scatter"},
                       name);
 }
 

@@ -23,6 +23,9 @@ aten::ByteRange getWindow(const Tensor &tensor);
 /// may differ between ranks and from call to call.
 llvm::Error splitInputStorages(RankProgram &program);
 
+/// The number of elements of a tensor.
+int64_t countElements(const Tensor &tensor);
+
 /// True for the collectives that can be imported.
 bool isSupportedCollective(llvm::StringRef name);
 

@@ -254,8 +254,7 @@ Error RankPair::compareEvent(const Event &a, const Event &b) {
     if (event->kind == EventKind::Collective &&
         !isSupportedCollective(describe(*event)))
       return makeError(*line, ": ", describe(*event),
-                       ": this collective is not supported yet (all_reduce, "
-                       "all_gather, all_to_all and barrier are)");
+                       ": this collective is not supported yet");
   if (a.kind != b.kind || name != describe(b)) {
     bool collectives = a.kind == EventKind::Collective &&
                        b.kind == EventKind::Collective;

@@ -6,6 +6,7 @@
 
 #include "dialects/Comm/IR/Comm.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -112,6 +113,9 @@ LogicalResult pkb::comm::detail::verifyReduction(Operation *op) {
   if (expected != (factors ? factors->size() : 0))
     return op->emitOpError("must have ") << expected << " factors for kind " << stringifyReduceKind(kind)
                                          << ", got: " << (factors ? factors->size() : 0);
+  for (double factor : factors.value_or(ArrayRef<double>()))
+    if (!std::isfinite(factor))
+      return op->emitOpError("factors must be finite, got: ") << factor;
   return success();
 }
 

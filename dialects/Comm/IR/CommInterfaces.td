@@ -68,7 +68,8 @@ def Comm_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
     * (`reduction_c2`) `accumulation` is the element type, or a wider type of
       the same class (floating point, complex, integer).
     * (`reduction_c3`) `factors` has one number for each rank of the group, in
-      its order, if `kind` is `premul_sum`; otherwise there is none.
+      its order, if `kind` is `premul_sum`; otherwise there is none. They are
+      finite.
   }];
   let methods = [
     InterfaceMethod<"How contributions are combined.",

@@ -120,6 +120,14 @@ func.func @reduction_c3_useless(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @reduction_c3_infinite(%x: tensor<4xf32>) {
+  // expected-error @below {{'comm.all_reduce' op factors must be finite, got: INF}}
+  %0 = comm.all_reduce premul_sum %x in <[[0]]> factors [0x7FF0000000000000] accumulate f32 : tensor<4xf32>
+  return
+}
+
+// -----
+
 func.func @reduce_c1(%x: tensor<4xf32>) {
   // expected-error @below {{'comm.reduce' op failed to verify that all of {input, result} have same type}}
   %0 = "comm.reduce"(%x) {kind = #comm<reduce_kind sum>, group = #comm.group<[[0, 1]]>, roots = array<i64: 0>, accumulation = f32} : (tensor<4xf32>) -> tensor<5xf32>

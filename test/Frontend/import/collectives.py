@@ -3,6 +3,8 @@
 #
 # RUN: %python %s %t && cat %t.pkb | pkb-opt --mlir-print-debuginfo --mlir-print-local-scope - | FileCheck %s
 # RUN: pkb-opt %t.groups.pkb | FileCheck %s --check-prefix=GROUPS
+# RUN: pkb-opt %t.factors.pkb | FileCheck %s --check-prefix=FACTORS
+# RUN: pkb-opt %t.roots.pkb | FileCheck %s --check-prefix=ROOTS
 import os
 import sys
 
@@ -52,6 +54,30 @@ def program(rank):
     # What it writes goes back to where the transpose reads: column-major, into the version of the storage.
     # CHECK: %[[V:.*]] = aten.view_write %[[SWAP]]#1, %[[R]] window <[1, 3], 0> : tensor<4x3xbf16>, tensor<3x4xbf16>
     rank.all_reduce(rank.view(swap1, [3, 4], [1, 3]))
+    # The combined parts of one tensor, or of a list; the record's input may have any shape.
+    # CHECK: comm.reduce_scatter avg %[[JOINED]] {{.*}} accumulate f32 deterministic : (tensor<8x3xbf16>) -> tensor<4x3xbf16>
+    rank.collective("reduce_scatter", [joined], [rank.tensor([4, 3], "bfloat16")], reduce="avg")
+    # CHECK: %[[STACK:.*]] = aten.as_strided %[[FLAT]] : tensor<24xbf16> -> tensor<2x4x3xbf16>
+    # CHECK: comm.reduce_scatter max %[[STACK]] {{.*}} -> tensor<4x3xbf16>
+    rank.collective("reduce_scatter", [flat], [rank.tensor([4, 3], "bfloat16")], reduce="max")
+    # CHECK: %[[P0:.*]] = aten.as_strided %[[SWAP]]#0 : tensor<4x3xbf16> -> tensor<12xbf16>
+    # CHECK: %[[P1:.*]] = aten.as_strided %[[LIST]]#0 : tensor<4x3xbf16> -> tensor<12xbf16>
+    # CHECK: comm.reduce_scatter sum %[[P0]], %[[P1]] in {{.*}} -> tensor<12xbf16>
+    rank.collective("reduce_scatter", [swap0, list0], [rank.tensor([12], "bfloat16")], reduce="sum")
+    # Ranks of the world stand for roots.
+    # CHECK: comm.broadcast %[[SUM]] in <{{.*}}> from [1] : tensor<4x3xbf16>
+    rank.collective("broadcast", [x], [rank.tensor([4, 3], "bfloat16")], root=1)
+    # CHECK: comm.reduce prod %[[SUM]] in <{{.*}}> to [0] accumulate f32 deterministic : tensor<4x3xbf16>
+    rank.collective("reduce", [x], [rank.tensor([4, 3], "bfloat16")], reduce="prod", root=0)
+    # Elements in another shape come as a list of them.
+    # CHECK: %[[LONG:.*]]:2 = comm.all_gather %[[SUM]] {{.*}} -> (tensor<4x3xbf16>, tensor<4x3xbf16>)
+    # CHECK: aten.as_strided %[[LONG]]#0 : tensor<4x3xbf16> -> tensor<12xbf16>
+    rank.collective("all_gather", [x], [rank.tensor([12], "bfloat16"), rank.tensor([2, 6], "bfloat16")])
+    # One number and none.
+    # CHECK: comm.all_gather {{.*}} : (tensor<f64>) -> tensor<2xf64>
+    rank.collective("all_gather", [rank.input([], "float64")], [rank.tensor([2], "float64")])
+    # CHECK: comm.all_to_all {{.*}} : (tensor<0x3xf32>) -> tensor<0x3xf32>
+    rank.collective("all_to_all", [rank.input([0, 3])], [rank.tensor([0, 3])])
     # CHECK: return %[[JOINED]], %[[STACKED]], %[[FLAT]], %[[SWAP]]#0, %[[V]],
     rank.returns(joined, stacked, flat, swap0, swap1)
 
@@ -72,3 +98,34 @@ for number in range(4):
     ranks.append(one)
 write(sys.argv[1] + ".groups.pkb", ranks, groups=[{"id": 0, "ranks": [0, 1, 2, 3]}, {"id": 1, "ranks": [0, 2]},
                                                   {"id": 2, "ranks": [1, 3]}])
+
+
+def write_ranks(name, program, world_size=4):
+    """`program(rank, number)`, with pairs of ranks as groups 1 and 2."""
+    each = []
+    for k in range(world_size):
+        each.append(Rank())
+        program(each[-1], k)
+    write(f"{sys.argv[1]}.{name}.pkb", each, groups=[{"id": 0, "ranks": list(range(world_size))}, {"id": 1, "ranks": [1, 0]},
+                                                     {"id": 2, "ranks": [2, 3]}])
+
+
+# Each rank has a factor, in the order of the group. It is no reason for a function of its own.
+# FACTORS: func.func @main(
+# FACTORS: comm.all_reduce premul_sum {{.*}} in <{{\[}}[0, 1, 2, 3]]> factors [5.000000e-01, 1.000000e+00, 1.500000e+00, 2.000000e+00] accumulate f32
+# FACTORS: comm.all_reduce premul_sum {{.*}} in <{{\[}}[1, 0], [2, 3]]> factors [1.000000e+00, 0.000000e+00, 2.000000e+00, 3.000000e+00] accumulate f32
+def factors(rank, number):
+    y = rank.input([6], "bfloat16")
+    rank.all_reduce(y, reduce="premul_sum", factor=number * 0.5 + 0.5)
+    rank.all_reduce(y, reduce="premul_sum", factor=number, group=1 + number // 2)
+
+
+# The root counts within each group.
+# ROOTS: comm.broadcast {{.*}} in <{{\[}}[1, 0], [2, 3]]> from [0, 3]
+def roots(rank, number):
+    y = rank.input([6])
+    rank.collective("broadcast", [y], [rank.tensor([6])], root=1, group=1 + number // 2)
+
+
+write_ranks("factors", factors)
+write_ranks("roots", roots)

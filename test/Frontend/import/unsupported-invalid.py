@@ -2,18 +2,6 @@
 # What cannot be imported yet is refused by name, with the line of the user's program.
 #
 # RUN: %python %s %t
-# RUN: not pkb-opt %t.collective.pkb 2>&1 | FileCheck %s --check-prefix=COLLECTIVE
-# COLLECTIVE: model.py:12: reduce_scatter: this collective is not supported yet (all_reduce, all_gather, all_to_all and barrier are)
-# RUN: not pkb-opt %t.reduction.pkb 2>&1 | FileCheck %s --check-prefix=REDUCTION
-# REDUCTION: model.py:12: all_reduce: reduction 'premul_sum' is not supported yet
-# RUN: not pkb-opt %t.band.pkb 2>&1 | FileCheck %s --check-prefix=BAND
-# BAND: model.py:12: 'comm.all_reduce' op kind band must be defined for the element type, got: 'f32'
-# RUN: not pkb-opt %t.uneven.pkb 2>&1 | FileCheck %s --check-prefix=UNEVEN
-# UNEVEN: model.py:12: all_to_all: with parts of different sizes is not supported yet
-# RUN: not pkb-opt %t.ragged.pkb 2>&1 | FileCheck %s --check-prefix=RAGGED
-# RAGGED: model.py:12: all_gather: with tensors of different shapes is not supported yet
-# RUN: not pkb-opt %t.split.pkb 2>&1 | FileCheck %s --check-prefix=SPLIT
-# SPLIT: model.py:12: all_to_all: has the symbolic split {"expr":"s0"}, which is not supported; export without --dynamic
 # RUN: not pkb-opt %t.dtype.pkb 2>&1 | FileCheck %s --check-prefix=DTYPE
 # DTYPE: tensors[1]: tensor of dtype 'quint4x2' (first at model.py:12) is not supported
 # RUN: not pkb-opt %t.symbol.pkb 2>&1 | FileCheck %s --check-prefix=SYMBOL
@@ -47,13 +35,6 @@ def case(name, **more):
     return decorate
 
 
-case("collective")(lambda r: r.collective("reduce_scatter", [r.input([4])], [r.tensor([2])], reduce="sum"))
-case("reduction")(lambda r: r.all_reduce(r.input([4]), reduce="premul_sum", factor=2))
-case("band")(lambda r: r.all_reduce(r.input([4]), reduce="band"))
-case("uneven")(lambda r: r.collective("all_to_all", [r.input([4])], [r.tensor([4])], splits={"in": [1, 3], "out": [1, 3]}))
-case("ragged")(lambda r: r.collective("all_gather", [r.input([4])], [r.tensor([4]), r.tensor([3])]))
-case("split")(lambda r: r.collective("all_to_all", [r.input([4])], [r.tensor([4])],
-                                     splits={"in": [{"expr": "s0"}, 2], "out": [2, 2]}))
 case("dtype")(lambda r: r.op("aten::quantize", [{"t": r.input([4])}], [r.tensor([4], "quint4x2")]))
 case("symbol")(lambda r: r.tensors[r.input([4])].update(sizes=[{"expr": "s0*2"}]))
 case("symbols", edit=lambda b: b.update(symbols=[{"name": "s0"}]))(lambda r: None)

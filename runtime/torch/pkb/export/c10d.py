@@ -143,11 +143,9 @@ class _Translator:
         return self.plan(steps, lambda outs, work: (self.a["tensors"], work))
 
     def reduce_(self):
+        # Off the root nothing changes: recorded as an overwrite with itself, so that the ranks have one record.
         root, kind = self.a["root_rank"], self.reduce_kind()
-        steps = []
-        for t in self.a["tensors"]:
-            outs = [t.shape] if root == self.me else []
-            steps.append(Step(self.call("reduce", [t], outs, reduce=kind, root=root), [t] if root == self.me else []))
+        steps = [Step(self.call("reduce", [t], [t.shape], reduce=kind, root=root), [t]) for t in self.a["tensors"]]
         return self.plan(steps, lambda outs, work: work)
 
     def _gather_base(self, out, x):

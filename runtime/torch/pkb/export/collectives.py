@@ -168,7 +168,9 @@ def _all_reduce(call, me, peers):
 
 
 def _reduce(call, me, peers):
-    return [_reduced(call, peers, 0, call.outputs[0])] if me == call.root else []
+    if me == call.root:
+        return [_reduced(call, peers, 0, call.outputs[0])]
+    return [from_raw(raw(call.inputs[0]), call.dtype, call.outputs[0])]
 
 
 def _reduce_scatter(call, me, peers):
