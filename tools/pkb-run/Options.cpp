@@ -43,6 +43,8 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->check(CLI::IsMember({"value", "proof"}))
       ->capture_default_str();
   app.add_option("--batch", options.batch, "run the jobs of this file: a JSON list of {program, check, ranks, trials, seed, name}");
+  app.add_option("--pkb-solution", options.solution,
+                 "write the program as one Python file, a candidate for ParallelKernelBench; without --check, only that");
   app.add_option("--reference", options.reference, "folder that the reference runner has filled already")->group("");
   app.add_option("--assume-gpus", options.assumeGpus, "do not ask the driver how many GPUs there are (tests)")->group("");
   try {
@@ -50,6 +52,9 @@ int parseOptions(int argc, char **argv, Options &options) {
     if (options.batch.empty() == job.program.empty()) {
       throw CLI::ValidationError(job.program.empty() ? "no program given: name a .cu file or use --batch"
                                                      : "give either a program or --batch, not both");
+    }
+    if (!options.solution.empty() && job.program.empty()) {
+      throw CLI::ValidationError("--pkb-solution takes one program, not a batch");
     }
     if ((job.atol >= 0) != (job.rtol >= 0)) {
       throw CLI::ValidationError("--atol and --rtol must be given together");

@@ -31,6 +31,7 @@ struct Options {
   std::string way = "both";    ///< loop, graph, both
   std::string json;            ///< "" none, "-" standard output, else a file
   double timeout = 300;        ///< seconds a job may take
+  std::string solution;        ///< write the program as one file for ParallelKernelBench
   std::string whyEmulated;     ///< set by main for --device=auto: what keeps the GPUs out
   int assumeGpus = -1;         ///< tests: take this number of GPUs for granted
   std::string reference;       ///< of a batch's child: folder with the reference, already made

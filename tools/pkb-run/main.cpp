@@ -6,7 +6,10 @@
 //===----------------------------------------------------------------------===//
 #include "tools/pkb-run/Batch.h"
 #include "tools/pkb-run/Gpu.h"
+#include "tools/pkb-run/Process.h"
+#include "tools/pkb-run/Reference.h"
 #include "tools/pkb-run/Runtime.h"
+#include "tools/pkb-run/Support.h"
 
 #include <fmt/format.h>
 
@@ -104,6 +107,20 @@ void runSingle(Options &options, Report &report) {
   report.add(outcome);
 }
 
+/// Writes the program as one Python file; the package does it.
+void writeSolution(const Options &options) {
+  std::string folder = makeTemporaryFolder("solution"), python = findPython();
+  Child child({python, "-m", "pkb.solution", options.job.program, options.solution}, pythonEnvironment(), folder + "/log");
+  std::optional<int> status = child.wait(after(options.timeout));
+  if (status != 0) {
+    std::string line = child.lastLogLine();
+    const std::string prefix = "pkb-run: error: ";
+    throw Failure(BadInput, status ? (line.rfind(prefix, 0) == 0 ? line.substr(prefix.size()) : line)
+                                   : fmt::format("writing '{}' took longer than {} s", options.solution, options.timeout));
+  }
+  fmt::print("wrote {}\n", options.solution);
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -114,6 +131,12 @@ int main(int argc, char **argv) {
   installSignalCleanup();
   int code = BadInput;
   try {
+    if (!options.solution.empty()) {
+      writeSolution(options);
+      if (options.job.check.empty()) {
+        endProcess(Right);
+      }
+    }
     Report report(options);
     options.batch.empty() ? runSingle(options, report) : runBatch(options, report);
     code = report.finish();
