@@ -53,10 +53,12 @@ void HappensBefore::barrier(Agent &agent) {
   agent.hasPending = false;
 }
 
-/// A message without elements has no lines, so nothing is waited for.
+/// A message without elements has no lines, so nothing is waited for. One that is shorter than the pipeline's has some in the first chunk of
+/// block 0 for certain, and perhaps no others.
 bool HappensBefore::carriesLines(const TransferEvent &event) const {
   xfer::PipelineOp pipeline = model.pipelines()[event.pipeline];
-  return pipeline.getElements() > 0;
+  bool whole = event.elements == static_cast<int64_t>(pipeline.getElements());
+  return event.elements > 0 && (whole || (endsCall && event.chunk == 0));
 }
 
 /// What is in the programs at all: a wait for something that exists, but never comes, is a circle; for something that

@@ -28,9 +28,13 @@ private:
   LogicalResult runOp(Operation *op);
   LogicalResult rankOf(Operation *op, Value value, int32_t absent, int32_t &number);
   FailureOr<int32_t> argumentOf(Operation *op, Value memory);
-  LogicalResult addEvent(Kind kind, bool lines, Value buffer, int32_t peer, Operation *op);
-  int32_t slotOf(Value buffer, int64_t source);
-  void push(xfer::PutOp put, int32_t peer);
+  LogicalResult addEvent(Kind kind, bool lines, Value buffer, int32_t peer, Operation *op, int64_t elements = 0);
+  FailureOr<int64_t> numberOf(Operation *op, Value value);
+  FailureOr<int64_t> elementsOf(Operation *op, Value chunk);
+  template <typename Access>
+  FailureOr<Message> messageOf(Access access, Value memory);
+  int32_t slotOf(Value buffer, int64_t source, int64_t elements);
+  void push(xfer::PutOp put, int32_t peer, int64_t elements);
 
   TransferModel &model;
   int64_t rank;
@@ -77,13 +81,71 @@ LogicalResult RankUnroller::rankOf(Operation *op, Value value, int32_t absent, i
   number = absent;
   if (!value)
     return success();
-  auto found = numbers.find(value);
-  if (found == numbers.end()) {
-    reporter.report(TransferCode::NotUnderstood, op, "a rank must come from xfer.own_rank or xfer.for_peers");
+  FailureOr<int64_t> rank = numberOf(op, value);
+  if (failed(rank))
+    return failure();
+  if (*rank < 0 || *rank >= model.ranks) {
+    reporter.report(TransferCode::NotUnderstood, op,
+                    "on rank " + Twine(this->rank) + " it names rank " + Twine(*rank) + ", which is none of the " + Twine(model.ranks));
     return failure();
   }
-  number = found->second;
+  number = *rank;
   return success();
+}
+
+/// The number that `value` stands for on this rank.
+FailureOr<int64_t> RankUnroller::numberOf(Operation *op, Value value) {
+  auto found = numbers.find(value);
+  if (found != numbers.end())
+    return found->second;
+  reporter.report(TransferCode::NotUnderstood, op, "a rank must come from xfer.own_rank, xfer.for_peers or xfer.table");
+  return failure();
+}
+
+/// Elements of the message that `chunk` is a piece of.
+FailureOr<int64_t> RankUnroller::elementsOf(Operation *op, Value value) {
+  auto clip = value.getDefiningOp<xfer::ClipOp>();
+  if (!clip)
+    return static_cast<int64_t>(model.moves[pipeline].getElements());
+  FailureOr<int64_t> whole = elementsOf(clip, clip.getChunk()), number = numberOf(clip, clip.getElements());
+  if (failed(whole) || failed(number))
+    return failure();
+  if (*number >= 0 && *number <= *whole)
+    return number;
+  reporter.report(TransferCode::ClippedTooLong, clip,
+                  "on rank " + Twine(rank) + " it has " + Twine(*number) + " elements, the chunks of the pipeline cover " + Twine(*whole));
+  return failure();
+}
+
+/// What a load or store accesses of `memory` in all its chunks.
+template <typename Access>
+FailureOr<Message> RankUnroller::messageOf(Access access, Value memory) {
+  FailureOr<int32_t> argument = argumentOf(access, memory);
+  FailureOr<int64_t> elements = elementsOf(access, access.getChunk());
+  if (failed(argument) || failed(elements))
+    return failure();
+  Message message{*argument, 0, *elements};
+  if (Value part = access.getPart()) {
+    int32_t number = 0;
+    if (failed(rankOf(access, part, 0, number)))
+      return failure();
+    message.offset = number * static_cast<int64_t>(model.moves[pipeline].getElements());
+  } else if (Value at = access.getAt()) {
+    FailureOr<int64_t> offset = numberOf(access, at);
+    if (failed(offset))
+      return failure();
+    message.offset = *offset;
+  }
+  int64_t room = model.elementsOf(*argument);
+  if (message.offset < 0 || (room >= 0 && message.end() > room)) {
+    reporter.report(TransferCode::OutOfBounds, access,
+                    "on rank " + Twine(rank) + " it accesses elements " + Twine(message.offset) + " to " + Twine(message.end()) +
+                        " of argument " + Twine(*argument) + ", which has " + Twine(room));
+    return failure();
+  }
+  if (chunk == 0)
+    program.accesses.push_back(message);
+  return message;
 }
 
 /// The number of the kernel's argument that `memory` stands for on this rank.
@@ -103,7 +165,7 @@ FailureOr<int32_t> RankUnroller::argumentOf(Operation *op, Value memory) {
   return failure();
 }
 
-LogicalResult RankUnroller::addEvent(Kind kind, bool lines, Value buffer, int32_t peer, Operation *op) {
+LogicalResult RankUnroller::addEvent(Kind kind, bool lines, Value buffer, int32_t peer, Operation *op, int64_t elements) {
   int32_t number = -1;
   if (buffer) {
     auto found = bufferNumber.find(buffer);
@@ -119,28 +181,23 @@ LogicalResult RankUnroller::addEvent(Kind kind, bool lines, Value buffer, int32_
                         " things before its behaviour repeats; take fewer slots or a smaller depth");
     return failure();
   }
-  program.events.push_back({kind, lines, number, peer, chunk, pipeline, op});
+  program.events.push_back({kind, lines, number, peer, chunk, pipeline, op, elements});
   return success();
 }
 
 /// The content of this rank's slot that `source` writes.
-int32_t RankUnroller::slotOf(Value buffer, int64_t source) {
-  return model.addContent({TileContent::Kind::Slot,
-                           static_cast<int32_t>(rank),
-                           bufferNumber.lookup(buffer),
-                           static_cast<int32_t>(source),
-                           pipeline,
-                           nullptr,
-                           {}});
+int32_t RankUnroller::slotOf(Value buffer, int64_t source, int64_t elements) {
+  return model.addContent({TileContent::Kind::Slot, static_cast<int32_t>(rank), pipeline, Message{-1, 0, elements},
+                           bufferNumber.lookup(buffer), static_cast<int32_t>(source), nullptr, {}});
 }
 
 /// Writes down what a put leaves in its slot.
-void RankUnroller::push(xfer::PutOp put, int32_t peer) {
+void RankUnroller::push(xfer::PutOp put, int32_t peer, int64_t elements) {
   int32_t content = tiles.lookup(put.getTile());
   int64_t place = pipeline * model.symmetric.size() + bufferNumber.lookup(put.getBuffer());
   for (int64_t target = 0; target < model.ranks; ++target)
     if (peer == target || (peer < 0 && target != rank))
-      model.slotContents.try_emplace({place, rank * model.ranks + target}, content);
+      model.slotContents.try_emplace({place, rank * model.ranks + target}, SlotContent{content, elements});
 }
 
 LogicalResult RankUnroller::runOp(Operation *op) {
@@ -161,29 +218,41 @@ LogicalResult RankUnroller::runOp(Operation *op) {
         }
         return success();
       })
+      .Case([&](xfer::TableOp table) -> LogicalResult {
+        int32_t row = 0, column = 0;
+        if (failed(rankOf(op, table.getRank(), 0, row)) || failed(rankOf(op, table.getOther(), 0, column)))
+          return failure();
+        numbers[table.getValue()] = table.getValues()[table.getOther() ? row * model.ranks + column : row];
+        return success();
+      })
+      .Case([&](xfer::OnRanksOp only) -> LogicalResult {
+        return only.includes(rank) ? runBlock(only.getBody().front()) : success();
+      })
+      .Case([](xfer::ClipOp) { return success(); }) // understood where it is used
       .Case([&](xfer::LoadOp load) -> LogicalResult {
-        FailureOr<int32_t> argument = argumentOf(op, load.getSource());
-        if (failed(argument) || failed(rankOf(op, load.getPart(), -1, peer)))
+        FailureOr<Message> message = messageOf(load, load.getSource());
+        if (failed(message))
           return failure();
         if (chunk == 0)
-          tiles[load.getTile()] = model.addContent(
-              {TileContent::Kind::Input, static_cast<int32_t>(rank), *argument, peer, pipeline, nullptr, {}});
+          tiles[load.getTile()] =
+              model.addContent({TileContent::Kind::Input, static_cast<int32_t>(rank), pipeline, *message, -1, -1, nullptr, {}});
         return success();
       })
       .Case([&](xfer::StoreOp store) -> LogicalResult {
-        FailureOr<int32_t> argument = argumentOf(op, store.getDest());
-        if (failed(argument) || failed(rankOf(op, store.getPart(), -1, peer)))
+        FailureOr<Message> message = messageOf(store, store.getDest());
+        if (failed(message))
           return failure();
         if (chunk == 0)
-          program.stores.push_back({*argument, peer, tiles.lookup(store.getTile()), op});
+          program.stores.push_back({*message, tiles.lookup(store.getTile()), op});
         return success();
       })
       .Case([&](xfer::PutOp put) -> LogicalResult {
-        if (failed(rankOf(op, put.getPeer(), all, peer)) ||
-            failed(addEvent(Kind::Put, isLines(put.getBuffer()), put.getBuffer(), peer, op)))
+        FailureOr<int64_t> elements = elementsOf(op, put.getChunk());
+        if (failed(elements) || failed(rankOf(op, put.getPeer(), all, peer)) ||
+            failed(addEvent(Kind::Put, isLines(put.getBuffer()), put.getBuffer(), peer, op, *elements)))
           return failure();
         if (chunk == 0)
-          push(put, peer);
+          push(put, peer, *elements);
         return success();
       })
       .Case([&](xfer::SignalOp signal) -> LogicalResult {
@@ -197,20 +266,22 @@ LogicalResult RankUnroller::runOp(Operation *op) {
         return addEvent(Kind::Wait, wait.getInBand(), Value(), peer, op);
       })
       .Case([&](xfer::ConsumeOp consume) -> LogicalResult {
-        if (failed(rankOf(op, consume.getPeer(), all, peer)) ||
-            failed(addEvent(Kind::Read, isLines(consume.getBuffer()), consume.getBuffer(), peer, op)))
+        FailureOr<int64_t> elements = elementsOf(op, consume.getChunk());
+        if (failed(elements) || failed(rankOf(op, consume.getPeer(), all, peer)) ||
+            failed(addEvent(Kind::Read, isLines(consume.getBuffer()), consume.getBuffer(), peer, op, *elements)))
           return failure();
         if (chunk == 0)
-          tiles[consume.getTile()] = slotOf(consume.getBuffer(), peer);
+          tiles[consume.getTile()] = slotOf(consume.getBuffer(), peer, *elements);
         return success();
       })
       .Case([&](xfer::ContributionsOp reads) -> LogicalResult {
-        if (failed(addEvent(Kind::Read, isLines(reads.getBuffer()), reads.getBuffer(), all, op)))
+        FailureOr<int64_t> elements = elementsOf(op, reads.getChunk());
+        if (failed(elements) || failed(addEvent(Kind::Read, isLines(reads.getBuffer()), reads.getBuffer(), all, op, *elements)))
           return failure();
         if (chunk == 0)
           for (auto [source, tile] : llvm::enumerate(reads.getTiles()))
             tiles[tile] =
-                static_cast<int64_t>(source) == rank ? tiles.lookup(reads.getOwn()) : slotOf(reads.getBuffer(), source);
+                static_cast<int64_t>(source) == rank ? tiles.lookup(reads.getOwn()) : slotOf(reads.getBuffer(), source, *elements);
         return success();
       })
       .Case([&](xfer::MapOp map) -> LogicalResult {
@@ -225,7 +296,7 @@ LogicalResult RankUnroller::runOp(Operation *op) {
         for (Value tile : map.getTiles())
           operands.push_back(tiles.lookup(tile));
         tiles[map.getResult()] = model.addContent(
-            {TileContent::Kind::Map, static_cast<int32_t>(rank), -1, -1, pipeline, op, std::move(operands)});
+            {TileContent::Kind::Map, static_cast<int32_t>(rank), pipeline, Message{-1, 0, 0}, -1, -1, op, std::move(operands)});
         return success();
       })
       .Default([&](Operation *other) {
@@ -241,6 +312,16 @@ TransferModel::TransferModel(xfer::KernelOp kernel) : kernel(kernel), ranks(kern
     else if (auto move = dyn_cast<xfer::PipelineOp>(op))
       moves.push_back(move);
   }
+  auto note = [&](Value memory, Value tile) {
+    SmallVector<Value> tensors{memory};
+    if (auto select = memory.getDefiningOp<xfer::SelectOp>())
+      tensors.assign(select.getTensors().begin(), select.getTensors().end());
+    for (Value tensor : tensors)
+      if (auto argument = dyn_cast<BlockArgument>(tensor))
+        tileBytes[argument.getArgNumber()] = xfer::elementBytes(cast<xfer::TileType>(tile.getType()).getElementType());
+  };
+  kernel.walk([&](xfer::LoadOp load) { note(load.getSource(), load.getTile()); });
+  kernel.walk([&](xfer::StoreOp store) { note(store.getDest(), store.getTile()); });
 }
 
 LogicalResult TransferModel::unroll(ArrayRef<int64_t> chunks, TransferReporter &reporter, int64_t budget) {
@@ -258,7 +339,18 @@ int32_t TransferModel::addContent(TileContent content) {
   return contents.size() - 1;
 }
 
-int32_t TransferModel::slotContent(int32_t pipeline, int32_t buffer, int64_t source, int64_t target) const {
-  auto found = slotContents.find({pipeline * symmetric.size() + buffer, source * ranks + target});
-  return found == slotContents.end() ? -1 : found->second;
+SlotContent TransferModel::slotContent(int32_t pipeline, int32_t buffer, int64_t source, int64_t target) const {
+  return slotContents.lookup({pipeline * symmetric.size() + buffer, source * ranks + target});
+}
+
+int64_t TransferModel::elementsOf(int32_t number) const {
+  xfer::KernelOp op = kernel;
+  return elementsOf(number, cast<MemRefType>(op.getEntry().getArgument(number).getType()));
+}
+
+int64_t TransferModel::elementsOf(int32_t number, MemRefType type) const {
+  if (!type.hasStaticShape())
+    return -1;
+  int64_t bytes = xfer::elementBytes(type.getElementType()), each = tileBytes.lookup(number);
+  return each == 0 ? type.getNumElements() : type.getNumElements() * bytes / each;
 }

@@ -54,8 +54,12 @@ static bool isExpression(Operation *op) {
   if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
           op))
     return true;
-  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp, arith::AndIOp>(op))
+  if (isa<arith::AndIOp>(op))
+    return true;
+  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp>(op))
     return !vector;
+  if (isa<arith::OrIOp, arith::XOrIOp>(op))
+    return vector;
   return vector && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MinimumFOp, arith::MaximumFOp,
                        arith::ExtFOp, arith::TruncFOp>(op);
 }
@@ -202,8 +206,10 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
   if (isa<cuda::KernelOp, cuda::LaunchOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      if (!isa<IntegerAttr>(constant.getValue()))
-        reject(op) << "must be an integer to be emitted, got: " << constant.getValue();
+      auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+      bool finite = splat && (!isa<FloatType>(splat.getElementType()) || splat.getSplatValue<APFloat>().isFinite());
+      if (!isa<IntegerAttr>(constant.getValue()) && !finite)
+        reject(op) << "must be an integer or a vector of one finite number to be emitted, got: " << constant.getValue();
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (!loop.getInitArgs().empty())
         reject(op) << "must not carry values to be emitted, got: " << loop.getInitArgs().size();

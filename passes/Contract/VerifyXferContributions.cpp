@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Contract/CollectivePromise.h"
 #include "passes/Contract/VerifyXferRules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "llvm/ADT/BitVector.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace pkb;
@@ -17,12 +18,6 @@ using namespace pkb;
 using Content = TileContent::Kind;
 
 namespace {
-
-/// A message: the whole of an argument, or one of its parts.
-struct Message {
-  int32_t argument, part; // part is -1 where the argument holds one message
-  bool operator==(const Message &other) const { return argument == other.argument && part == other.part; }
-};
 
 class ContributionCheck {
 public:
@@ -32,59 +27,44 @@ public:
 
 private:
   void findRoles();
-  int64_t messagesIn(int64_t argument, bool parts);
-  SmallVector<Message> messagesOf(const llvm::BitVector &arguments, ArrayRef<int8_t> parts);
-  void checkCounts(int64_t rank);
-  void checkContents();
-  bool holdsInput(int32_t id, int64_t rank, const Message &message);
+  void checkOverlaps(int64_t rank);
+  void checkCovered(int64_t rank);
+  void checkPromise(const CollectivePromise &promise, int64_t rank);
+  bool holds(int32_t id, const Contribution &contribution);
   int32_t resolve(int32_t id);
-  bool isRankOrderedSum(int32_t id, std::string &why);
+  bool isCombination(int32_t id, ArrayRef<Contribution> contributions, std::string &why);
+  bool isContribution(Value value, const TileContent &map, const Contribution &contribution, std::string &why);
+  bool isNumber(Value value, double number);
+  bool combines(Operation *op);
   std::string describe(int32_t id);
   std::string describe(const Message &message);
+  std::string describe(const Contribution &contribution) {
+    return describe(contribution.message) + " of rank " + std::to_string(contribution.rank);
+  }
 
   TransferModel &model;
   TransferReporter &reporter;
   xfer::KernelOp kernel;
   llvm::BitVector read, written;
-  SmallVector<int8_t> readParts, writtenParts; // argument is accessed by parts
-  SmallVector<Message> inputs, outputs;
 };
 
 } // namespace
-
-/// The arguments among which `memory` is chosen; those of an xfer.select, else itself.
-static SmallVector<BlockArgument> candidates(Value memory) {
-  SmallVector<Value> tensors{memory};
-  if (auto select = memory.getDefiningOp<xfer::SelectOp>())
-    tensors.assign(select.getTensors().begin(), select.getTensors().end());
-  SmallVector<BlockArgument> found;
-  for (Value tensor : tensors)
-    if (auto argument = dyn_cast<BlockArgument>(tensor))
-      found.push_back(argument);
-  return found;
-}
 
 /// Which arguments are read and which are written, on any rank.
 void ContributionCheck::findRoles() {
   unsigned count = kernel.getEntry().getNumArguments();
   read.resize(count);
   written.resize(count);
-  readParts.assign(count, 0);
-  writtenParts.assign(count, 0);
-  auto mark = [&](Value memory, bool parts, llvm::BitVector &set, SmallVector<int8_t> &partsOf) {
-    for (BlockArgument argument : candidates(memory)) {
-      set.set(argument.getArgNumber());
-      partsOf[argument.getArgNumber()] |= parts;
-    }
-  };
   kernel.walk([&](Operation *op) {
     if (auto load = dyn_cast<xfer::LoadOp>(op))
-      mark(load.getSource(), bool(load.getPart()), read, readParts);
+      for (BlockArgument argument : argumentsBehind(load.getSource()))
+        read.set(argument.getArgNumber());
     else if (auto store = dyn_cast<xfer::StoreOp>(op))
-      mark(store.getDest(), bool(store.getPart()), written, writtenParts);
+      for (BlockArgument argument : argumentsBehind(store.getDest()))
+        written.set(argument.getArgNumber());
   });
   kernel.walk([&](xfer::LoadOp load) {
-    for (BlockArgument argument : candidates(load.getSource()))
+    for (BlockArgument argument : argumentsBehind(load.getSource()))
       if (written.test(argument.getArgNumber()))
         reporter.report(TransferCode::ReadsOwnOutput, load,
                         "argument " + Twine(argument.getArgNumber()) +
@@ -95,22 +75,14 @@ void ContributionCheck::findRoles() {
       reporter.report(TransferCode::UnusedTensor, kernel, "argument " + Twine(argument));
 }
 
-/// The messages of some arguments, one after the other.
-SmallVector<Message> ContributionCheck::messagesOf(const llvm::BitVector &arguments, ArrayRef<int8_t> parts) {
-  SmallVector<Message> list;
-  for (unsigned argument : arguments.set_bits()) {
-    if (!parts[argument])
-      list.push_back({static_cast<int32_t>(argument), -1});
-    else
-      for (int32_t part = 0; part < model.size(); ++part)
-        list.push_back({static_cast<int32_t>(argument), part});
-  }
-  return list;
-}
-
 std::string ContributionCheck::describe(const Message &message) {
   std::string text = "argument " + std::to_string(message.argument);
-  return message.part < 0 ? text : "part " + std::to_string(message.part) + " of " + text;
+  int64_t whole = model.elementsOf(message.argument), size = model.size();
+  if (message.offset == 0 && message.elements == whole)
+    return text;
+  if (message.elements > 0 && message.elements * size == whole && message.offset % message.elements == 0)
+    return "part " + std::to_string(message.offset / message.elements) + " of " + text;
+  return "elements " + std::to_string(message.offset) + " to " + std::to_string(message.end()) + " of " + text;
 }
 
 /// Follows slots to what has been put there.
@@ -119,10 +91,10 @@ int32_t ContributionCheck::resolve(int32_t id) {
     const TileContent &content = model.content(id);
     if (content.kind != Content::Slot)
       return id;
-    int32_t put = model.slotContent(content.pipeline, content.argument, content.part, content.rank);
-    if (put < 0)
+    SlotContent put = model.slotContent(content.pipeline, content.buffer, content.source, content.rank);
+    if (put.content < 0 || put.elements != content.message.elements)
       return id;
-    id = put;
+    id = put.content;
   }
   return id; // forwarded in a circle: no message
 }
@@ -131,173 +103,218 @@ std::string ContributionCheck::describe(int32_t id) {
   const TileContent &content = model.content(resolve(id));
   switch (content.kind) {
   case Content::Input:
-    return describe(Message{content.argument, content.part}) + " of rank " + std::to_string(content.rank);
-  case Content::Slot:
-    return "an unwritten slot of rank " + std::to_string(content.part);
+    return describe(Contribution{content.rank, content.message});
+  case Content::Slot: {
+    SlotContent put = model.slotContent(content.pipeline, content.buffer, content.source, content.rank);
+    std::string source = " of rank " + std::to_string(content.source);
+    if (put.content < 0)
+      return "an unwritten slot" + source;
+    return std::to_string(content.message.elements) + " elements of a slot" + source + " that holds " + std::to_string(put.elements);
+  }
   case Content::Map:
     return "the result of a map";
   }
   return "";
 }
 
-bool ContributionCheck::holdsInput(int32_t id, int64_t rank, const Message &message) {
+bool ContributionCheck::holds(int32_t id, const Contribution &contribution) {
   const TileContent &content = model.content(resolve(id));
-  return content.kind == Content::Input && content.rank == rank && Message{content.argument, content.part} == message;
+  return content.kind == Content::Input && content.rank == contribution.rank && content.message == contribution.message;
 }
 
-/// True if `id` is the sum of the one input of ranks 0, 1, ... in this order, rounded at most once.
-bool ContributionCheck::isRankOrderedSum(int32_t id, std::string &why) {
+//===----------------------------------------------------------------------===//
+// Combinations
+//===----------------------------------------------------------------------===//
+
+/// True if `op` combines two contributions as the kernel's reduction does.
+bool ContributionCheck::combines(Operation *op) {
+  // Signs are in the types of tensors, not in those of tiles.
+  Type element = cast<MemRefType>(kernel.getEntry().getArgument(read.find_first()).getType()).getElementType();
+  bool logical = element.isInteger(1), isUnsigned = element.isUnsignedInteger();
+  switch (kernel.getReduction().value_or(comm::ReduceKind::Sum)) {
+  case comm::ReduceKind::Sum:
+  case comm::ReduceKind::Avg:
+  case comm::ReduceKind::PremulSum:
+    return logical ? isa<arith::OrIOp>(op) : isa<arith::AddFOp, arith::AddIOp>(op);
+  case comm::ReduceKind::Prod:
+    return logical ? isa<arith::AndIOp>(op) : isa<arith::MulFOp, arith::MulIOp>(op);
+  case comm::ReduceKind::Min:
+    if (logical)
+      return isa<arith::AndIOp>(op);
+    return isUnsigned ? isa<arith::MinUIOp>(op) : isa<arith::MinimumFOp, arith::MinSIOp>(op);
+  case comm::ReduceKind::Max:
+    if (logical)
+      return isa<arith::OrIOp>(op);
+    return isUnsigned ? isa<arith::MaxUIOp>(op) : isa<arith::MaximumFOp, arith::MaxSIOp>(op);
+  case comm::ReduceKind::BAnd:
+    return isa<arith::AndIOp>(op);
+  case comm::ReduceKind::BOr:
+    return isa<arith::OrIOp>(op);
+  case comm::ReduceKind::BXor:
+    return isa<arith::XOrIOp>(op);
+  }
+  return false;
+}
+
+/// True if `value` is the constant `number`, rounded to its type.
+bool ContributionCheck::isNumber(Value value, double number) {
+  APFloat found(0.0);
+  if (!matchPattern(value, m_ConstantFloat(&found)))
+    return false;
+  APFloat expected(number);
+  bool inexact = false;
+  expected.convert(found.getSemantics(), APFloat::rmNearestTiesToEven, &inexact);
+  return expected.bitwiseIsEqual(found);
+}
+
+/// True if `value` of a map's body is a contribution, widened perhaps, and multiplied by the rank's factor where the reduction says so.
+bool ContributionCheck::isContribution(Value value, const TileContent &map, const Contribution &contribution, std::string &why) {
+  std::string place = std::to_string(contribution.rank);
+  if (kernel.getReduction() == comm::ReduceKind::PremulSum) {
+    auto product = value.getDefiningOp<arith::MulFOp>();
+    double factor = kernel.getFactors() ? (*kernel.getFactors())[contribution.rank] : 1.0;
+    if (!product || !isNumber(product.getRhs(), factor)) {
+      why = "does not multiply addend " + place + " by " + std::to_string(factor);
+      return false;
+    }
+    value = product.getLhs();
+  }
+  if (auto widen = value.getDefiningOp<arith::ExtFOp>())
+    value = widen.getIn();
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument) {
+    why = "is not a plain combination: addend " + place + " is computed";
+    return false;
+  }
+  int32_t operand = map.operands[argument.getArgNumber()];
+  if (holds(operand, contribution))
+    return true;
+  why = "has " + describe(operand) + " as addend " + place + ", expected " + describe(contribution);
+  return false;
+}
+
+/// True if `id` is the combination of the contributions in this order, rounded at most once.
+bool ContributionCheck::isCombination(int32_t id, ArrayRef<Contribution> contributions, std::string &why) {
   int32_t root = resolve(id);
+  comm::ReduceKind kind = kernel.getReduction().value_or(comm::ReduceKind::Sum);
   if (model.content(root).kind != Content::Map) {
     why = "holds " + describe(root);
-    return model.size() == 1 && holdsInput(root, 0, inputs.front());
+    return contributions.size() == 1 && kind != comm::ReduceKind::PremulSum && holds(root, contributions.front());
   }
   const TileContent content = model.content(root);
-  auto map = cast<xfer::MapOp>(content.map);
-  Block &body = map.getBody().front();
+  Block &body = cast<xfer::MapOp>(content.map).getBody().front();
   Value value = cast<xfer::YieldOp>(body.back()).getValues().front();
   if (auto round = value.getDefiningOp<arith::TruncFOp>())
     value = round.getIn();
-  auto isOperand = [&](Value v, int64_t rank) {
-    if (auto widen = v.getDefiningOp<arith::ExtFOp>())
-      v = widen.getIn();
-    auto argument = dyn_cast<BlockArgument>(v);
-    if (!argument) {
-      why = "is not a plain sum: addend " + std::to_string(rank) + " is computed";
+  if (kind == comm::ReduceKind::Avg) {
+    auto mean = value.getDefiningOp<arith::DivFOp>();
+    if (!mean || !isNumber(mean.getRhs(), contributions.size())) {
+      why = "is not divided by " + std::to_string(contributions.size()) + " before it is rounded";
       return false;
     }
-    int32_t operand = content.operands[argument.getArgNumber()];
-    if (holdsInput(operand, rank, inputs.front()))
-      return true;
-    why = "has " + describe(operand) + " as addend " + std::to_string(rank) + ", expected " + describe(inputs.front()) +
-          " of rank " + std::to_string(rank);
-    return false;
-  };
+    value = mean.getLhs();
+  }
   // ((c0 + c1) + c2) + ...: from the last addend back to the first.
-  for (int64_t rank = model.size() - 1; rank > 0; --rank) {
-    Operation *add = value.getDefiningOp();
-    if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(add)) {
-      why = "adds " + std::to_string(model.size() - rank) + " contributions, expected " + std::to_string(model.size());
+  for (size_t left = contributions.size(); left > 1; --left) {
+    Operation *combine = value.getDefiningOp();
+    if (!combine || !combines(combine)) {
+      why = "adds " + std::to_string(contributions.size() - left + 1) + " contributions by " + comm::stringifyReduceKind(kind).str() +
+            ", expected " + std::to_string(contributions.size());
       return false;
     }
-    if (!isOperand(add->getOperand(1), rank))
+    if (!isContribution(combine->getOperand(1), content, contributions[left - 1], why))
       return false;
-    value = add->getOperand(0);
+    value = combine->getOperand(0);
   }
-  return isOperand(value, 0);
+  return isContribution(value, content, contributions.front(), why);
 }
 
-/// Each message of each result once.
-void ContributionCheck::checkCounts(int64_t rank) {
-  const RankProgram &program = model.program(rank);
-  DenseMap<std::pair<int32_t, int32_t>, unsigned> count;
-  for (const TileStore &store : program.stores)
-    if (++count[{store.argument, store.part}] > 1)
-      reporter.report(TransferCode::WrittenTwice, store.op,
-                      "rank " + Twine(rank) + " writes " + describe(Message{store.argument, store.part}) + " again");
-  for (const Message &output : outputs)
-    if (!count.count({output.argument, output.part}))
-      reporter.report(TransferCode::NeverWritten, kernel, "rank " + Twine(rank) + " never writes " + describe(output));
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+/// No element is written twice.
+void ContributionCheck::checkOverlaps(int64_t rank) {
+  ArrayRef<TileStore> stores = model.program(rank).stores;
+  for (auto [index, store] : llvm::enumerate(stores)) {
+    const Message &message = store.message;
+    bool again = llvm::any_of(stores.take_front(index), [&](const TileStore &earlier) {
+      return earlier.message.argument == message.argument && earlier.message.offset < message.end() && message.offset < earlier.message.end();
+    });
+    if (again)
+      reporter.report(TransferCode::WrittenTwice, store.op, "rank " + Twine(rank) + " writes " + describe(message) + " again");
+  }
 }
 
-void ContributionCheck::checkContents() {
-  xfer::Collective collective = kernel.getImplements();
-  int64_t size = model.size();
-  int64_t expectedInputs = collective == xfer::Collective::AllToAll ? size : 1;
-  int64_t expectedOutputs = collective == xfer::Collective::AllReduce ? 1 : size;
-  int64_t numInputs = inputs.size(), numOutputs = outputs.size();
-  if (numInputs != expectedInputs || numOutputs != expectedOutputs) {
-    reporter.report(TransferCode::WrongTensors, kernel,
-                    Twine(xfer::stringifyCollective(collective)) + " on " + Twine(size) + " ranks reads " +
-                        Twine(expectedInputs) + " messages and writes " + Twine(expectedOutputs) + ", this one reads " +
-                        Twine(numInputs) + " and writes " + Twine(numOutputs));
-    return;
-  }
-  for (int64_t rank = 0; rank < size; ++rank) {
-    for (const TileStore &store : model.program(rank).stores) {
-      int64_t source = llvm::find(outputs, Message{store.argument, store.part}) - outputs.begin();
-      if (source >= numOutputs)
-        continue; // by parts and as a whole: written twice
-      std::string why;
-      if (collective == xfer::Collective::AllReduce) {
-        if (!isRankOrderedSum(store.content, why))
-          reporter.report(TransferCode::WrongContribution, store.op, "on rank " + Twine(rank) + " the result " + why);
-        continue;
-      }
-      const Message &expected = collective == xfer::Collective::AllToAll ? inputs[rank] : inputs.front();
-      if (!holdsInput(store.content, source, expected))
-        reporter.report(TransferCode::WrongContribution, store.op,
-                        "on rank " + Twine(rank) + " " + describe(outputs[source]) + " gets " +
-                            describe(store.content) + ", expected " + describe(expected) + " of rank " + Twine(source));
+/// Every element of a result is written, in a kernel that promises nothing and in which all ranks do the same.
+void ContributionCheck::checkCovered(int64_t rank) {
+  for (unsigned argument : written.set_bits()) {
+    SmallVector<Message> messages;
+    for (const TileStore &store : model.program(rank).stores)
+      if (store.message.argument == static_cast<int32_t>(argument))
+        messages.push_back(store.message);
+    llvm::sort(messages, [](const Message &a, const Message &b) { return a.offset < b.offset; });
+    int64_t end = 0, whole = model.elementsOf(argument);
+    messages.push_back({static_cast<int32_t>(argument), whole, 0});
+    for (const Message &message : messages) {
+      if (message.offset > end)
+        reporter.report(TransferCode::NeverWritten, kernel,
+                        "rank " + Twine(rank) + " never writes " + describe(Message{message.argument, end, message.offset - end}));
+      end = std::max(end, message.end());
     }
   }
+}
+
+/// Each promised message once, and nothing else.
+void ContributionCheck::checkPromise(const CollectivePromise &promise, int64_t rank) {
+  SmallVector<PromisedMessage> expected = promise.writtenBy(rank);
+  SmallVector<bool> seen(expected.size());
+  for (const TileStore &store : model.program(rank).stores) {
+    if (store.message.elements == 0)
+      continue;
+    auto match = llvm::find_if(expected, [&](const PromisedMessage &entry) { return entry.message == store.message; });
+    std::string place = "on rank " + std::to_string(rank) + " ";
+    if (match == expected.end()) {
+      reporter.report(TransferCode::WrongContribution, store.op,
+                      place + describe(store.message) + " gets " + describe(store.content) + ", expected nothing");
+      continue;
+    }
+    seen[match - expected.begin()] = true;
+    std::string why;
+    if (match->combined) {
+      if (!isCombination(store.content, match->contributions, why))
+        reporter.report(TransferCode::WrongContribution, store.op, place + "the result " + why);
+    } else if (!holds(store.content, match->contributions.front())) {
+      reporter.report(TransferCode::WrongContribution, store.op,
+                      place + describe(store.message) + " gets " + describe(store.content) + ", expected " +
+                          describe(match->contributions.front()));
+    }
+  }
+  for (auto [found, entry] : llvm::zip(seen, expected))
+    if (!found)
+      reporter.report(TransferCode::NeverWritten, kernel, "rank " + Twine(rank) + " never writes " + describe(entry.message));
 }
 
 void ContributionCheck::run() {
   findRoles();
-  inputs = messagesOf(read, readParts);
-  outputs = messagesOf(written, writtenParts);
-  for (int64_t rank = 0; rank < model.size(); ++rank)
-    checkCounts(rank);
-  if (kernel.getImplements() != xfer::Collective::None)
-    checkContents();
+  bool promises = kernel.getImplements() != xfer::Collective::None;
+  CollectivePromise promise(model, read, written);
+  std::string why;
+  if (promises && !promise.fits(why)) {
+    reporter.report(TransferCode::WrongTensors, kernel, why);
+    return;
+  }
+  bool alike = true;
+  kernel.walk([&](Operation *op) { alike &= !isa<xfer::OnRanksOp, xfer::TableOp>(op); });
+  for (int64_t rank = 0; rank < model.size(); ++rank) {
+    checkOverlaps(rank);
+    if (promises)
+      checkPromise(promise, rank);
+    else if (alike)
+      checkCovered(rank);
+  }
 }
 
 void pkb::checkContributions(TransferModel &model, TransferReporter &reporter) {
   ContributionCheck(model, reporter).run();
-}
-
-//===----------------------------------------------------------------------===//
-// Operands of a launch
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// The elements of a storage that a memref covers: those from `first` up to `last`, in bytes.
-struct Extent {
-  Value root;
-  int64_t first = 0, last = 0;
-};
-} // namespace
-
-static Extent extentOf(Value value) {
-  auto type = cast<MemRefType>(value.getType());
-  Extent extent{value};
-  while (auto cast = extent.root.getDefiningOp<memref::ReinterpretCastOp>())
-    extent.root = cast.getSource();
-  int64_t offset = 0;
-  SmallVector<int64_t> strides;
-  if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset)) {
-    extent.last = INT64_MAX;
-    return extent;
-  }
-  int64_t bytes = xfer::elementBytes(type.getElementType()), reach = offset;
-  for (auto [size, stride] : llvm::zip(type.getShape(), strides)) {
-    if (size == 0)
-      return extent; // covers nothing
-    reach += (size - 1) * stride;
-  }
-  extent.first = offset * bytes;
-  extent.last = (reach + 1) * bytes;
-  return extent;
-}
-
-void pkb::checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter) {
-  llvm::BitVector written(launch.getOperands().size());
-  kernel.walk([&](xfer::StoreOp store) {
-    for (BlockArgument argument : candidates(store.getDest()))
-      if (argument.getArgNumber() < written.size())
-        written.set(argument.getArgNumber());
-  });
-  SmallVector<Extent> extents;
-  for (Value operand : launch.getOperands())
-    extents.push_back(extentOf(operand));
-  for (unsigned target : written.set_bits())
-    for (unsigned other = 0; other < extents.size(); ++other) {
-      if (other == target || (written.test(other) && other < target))
-        continue;
-      const Extent &a = extents[target], &b = extents[other];
-      if (a.root == b.root && a.first < b.last && b.first < a.last)
-        reporter.report(TransferCode::OverlappingOperands, launch,
-                        "operand " + Twine(target) + " is written and overlaps operand " + Twine(other));
-    }
 }

@@ -28,8 +28,11 @@ void checkTokens(xfer::KernelOp kernel, TransferReporter &reporter);
 /// of every pipeline.
 void checkContributions(TransferModel &model, TransferReporter &reporter);
 
-/// XV106: no operand of a launch overlaps one that the kernel writes.
+/// XV106, XV109: no operand of a launch overlaps one that the kernel writes, and each is as large as what the ranks that launch it access.
 void checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter);
+
+/// The arguments of a kernel among which `memory` is chosen; those of an xfer.select, else itself.
+llvm::SmallVector<mlir::BlockArgument> argumentsBehind(mlir::Value memory);
 
 /// Chunks of `pipeline`, at least 1.
 int64_t chunksOf(xfer::PipelineOp pipeline);

@@ -21,10 +21,27 @@ static bool isLines(Value buffer) {
 // Tokens
 //===----------------------------------------------------------------------===//
 
-/// The first signal inside `op`, or `op` itself.
-static xfer::SignalOp signalIn(Operation *op) {
+/// True if every rank that executes `before` executes `after`, too.
+static bool runsWherever(Operation *before, Operation *after) {
+  int64_t size = after->getParentOfType<xfer::KernelOp>().getGroupSize();
+  auto runs = [](Operation *op, int64_t rank) {
+    for (auto only = op->getParentOfType<xfer::OnRanksOp>(); only; only = only->getParentOfType<xfer::OnRanksOp>())
+      if (!only.includes(rank))
+        return false;
+    return true;
+  };
+  for (int64_t rank = 0; rank < size; ++rank)
+    if (runs(before, rank) && !runs(after, rank))
+      return false;
+  return true;
+}
+
+/// The first signal inside `op`, or `op` itself, that every rank which executes `put` executes.
+static xfer::SignalOp signalIn(Operation *op, xfer::PutOp put) {
   xfer::SignalOp found;
   op->walk([&](xfer::SignalOp signal) {
+    if (!runsWherever(put, signal))
+      return WalkResult::advance();
     found = signal;
     return WalkResult::interrupt();
   });
@@ -35,7 +52,7 @@ static xfer::SignalOp signalIn(Operation *op) {
 static xfer::SignalOp publisherOf(xfer::PutOp put) {
   for (Operation *from = put; !isa<xfer::PipelineOp>(from); from = from->getParentOp())
     for (Operation *op = from->getNextNode(); op; op = op->getNextNode())
-      if (xfer::SignalOp signal = signalIn(op))
+      if (xfer::SignalOp signal = signalIn(op, put))
         return signal;
   return nullptr;
 }
@@ -68,6 +85,13 @@ static void checkPuts(xfer::KernelOp kernel, TransferReporter &reporter) {
   });
 }
 
+/// The chunk of the pipeline's region that `chunk` is, or a piece of.
+static Value wholeOf(Value chunk) {
+  while (auto clip = chunk.getDefiningOp<xfer::ClipOp>())
+    chunk = clip.getChunk();
+  return chunk;
+}
+
 /// One read of a symmetric buffer: `source` is absent where all peers are read.
 static void checkRead(Operation *op, Value buffer, Value source, Value chunk, ValueRange after,
                       TransferReporter &reporter) {
@@ -83,7 +107,7 @@ static void checkRead(Operation *op, Value buffer, Value source, Value chunk, Va
                       {{op, "the read"}});
       continue;
     }
-    waited |= wait.getChunk() == chunk && (!wait.getPeer() || wait.getPeer() == source);
+    waited |= wholeOf(wait.getChunk()) == wholeOf(chunk) && (!wait.getPeer() || wait.getPeer() == source);
   }
   if (!waited)
     reporter.report(TransferCode::ReadWithoutToken, op,

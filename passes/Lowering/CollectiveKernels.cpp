@@ -1,51 +1,92 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===- CollectiveKernels.cpp - one collective as one kernel -------------===//
 //
-// All collectives here are one exchange: every rank pushes one message to every other rank and consumes one from each. They differ in which
-// message goes where and in what is done with those that arrive.
+// All collectives here are one exchange: a rank pushes a message to some other ranks and consumes one from some. They differ in who sends to whom,
+// which message goes where, and what is done with those that arrive. Every rank signals every other one for each chunk, also where no data goes:
+// what makes slots reusable (docs/Rationale/VerifyXfer.md) rests on it.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lowering/CollectiveKernels.h"
+#include "passes/Lowering/Combination.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace pkb;
+using xfer::Collective;
 
 namespace {
 
-/// What the kernel of a collective promises to compute.
-xfer::Collective collectiveOf(Operation *op) {
-  if (isa<comm::AllReduceOp>(op))
-    return xfer::Collective::AllReduce;
-  if (isa<comm::AllGatherOp>(op))
-    return xfer::Collective::AllGather;
-  return isa<comm::AllToAllOp>(op) ? xfer::Collective::AllToAll : xfer::Collective::None;
-}
+/// A collective as it concerns the ranks of one row, which are numbered from 0.
+struct Exchange {
+  Collective collective = Collective::None;
+  std::optional<Combination> combination; // of those that reduce
+  std::optional<int64_t> root;
+  SmallVector<int64_t> sources; // of permute: by rank, -1 if it gets nothing
+  SmallVector<int64_t> counts;  // of uneven forms, in elements of the tensors
+
+  bool reduces() const { return combination.has_value(); }
+  /// A rank has another message for each rank.
+  bool isPersonal() const {
+    return collective == Collective::AllToAll || collective == Collective::ReduceScatter || collective == Collective::Scatter;
+  }
+  /// A rank keeps a message of each rank.
+  bool isCollected() const {
+    return collective == Collective::AllToAll || collective == Collective::AllGather || collective == Collective::Gather;
+  }
+  /// `source` has a message for `target`.
+  bool sends(int64_t source, int64_t target) const;
+  bool operator==(const Exchange &other) const {
+    return root == other.root && sources == other.sources && counts == other.counts &&
+           (!combination || combination->factors == other.combination->factors);
+  }
+};
+
+/// Where a message is: in a tensor of the kernel, from some element on, of some length.
+struct Place {
+  Value tensor, part, at, chunk;
+};
 
 /// Builds the body of one kernel.
 class ExchangeBuilder {
 public:
-  ExchangeBuilder(OpBuilder &builder, comm::CollectiveOpInterface op, xfer::ScheduleAttr schedule)
-      : builder(builder), op(op), schedule(schedule), loc(op.getLoc()), size(op.getGroup().getSize()) {}
+  ExchangeBuilder(OpBuilder &builder, comm::CollectiveOpInterface op, xfer::ScheduleAttr schedule, comm::GroupAttr group,
+                  const Exchange &exchange)
+      : builder(builder), op(op), schedule(schedule), group(group), exchange(exchange), loc(op.getLoc()), size(group.getSize()) {}
 
   LogicalResult build(StringRef name, TypeRange operands);
 
 private:
-  LogicalResult checkReduction(Type element);
-  Value messageOf(OpBuilder &at, ValueRange tensors, Value rank, Value &part);
+  int64_t messageElements(TypeRange operands);
+  xfer::KernelOp createKernel(StringRef name, int64_t elements, Type element);
   void produce(Block &block);
   void consume(Block &block);
-  Value combine(OpBuilder &at, ValueRange contributions);
+
+  SmallVector<int64_t> ranksThat(function_ref<bool(int64_t)> predicate);
+  void onRanks(OpBuilder &at, ArrayRef<int64_t> ranks, function_ref<void(OpBuilder &)> body);
+  Value table(OpBuilder &at, ArrayRef<int64_t> values, Value rank, Value other = {});
+  int64_t count(int64_t source, int64_t target) const;
+  Value entry(OpBuilder &at, function_ref<int64_t(int64_t, int64_t)> number, Value source, Value target);
+  Value clipped(OpBuilder &at, Value chunk, Value source, Value target);
+  Place input(OpBuilder &at, Value chunk, Value source, Value target);
+  Place result(OpBuilder &at, Value chunk, Value source, Value target);
+  Place tensorOf(OpBuilder &at, ValueRange tensors, Value rank);
+  Value load(OpBuilder &at, const Place &place);
+  void store(OpBuilder &at, Value value, const Place &place);
+  Value put(OpBuilder &at, Value value, Value peer, Value chunk);
+  Value me(OpBuilder &at) { return xfer::OwnRankOp::create(at, loc, at.getIndexType()); }
   bool inBand() const { return schedule.getMechanism() == xfer::Mechanism::LL; }
+  bool uneven() const { return !exchange.counts.empty(); }
 
   OpBuilder &builder;
   comm::CollectiveOpInterface op;
   xfer::ScheduleAttr schedule;
+  comm::GroupAttr group;
+  const Exchange &exchange;
   Location loc;
-  int64_t size;
-  xfer::KernelOp kernel;
+  int64_t size, scale = 1; // elements of a tile per element of a tensor
   xfer::TileType tile;
   Value buffer, flags;
   ValueRange inputs, results;
@@ -53,54 +94,100 @@ private:
 
 } // namespace
 
-LogicalResult ExchangeBuilder::checkReduction(Type element) {
-  std::optional<comm::ReduceKind> kind = op.getReduceKind();
-  if (!kind)
-    return success();
-  if (*kind != comm::ReduceKind::Sum)
-    return op.emitOpError() << "has no kernel for reduction " << comm::stringifyReduceKind(*kind) << ", only for sum";
-  bool number = isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(element) ||
-                (isa<IntegerType>(element) && !element.isInteger(1));
-  if (!number)
-    return op.emitOpError() << "has no kernel that sums " << element;
-  return success();
+bool Exchange::sends(int64_t source, int64_t target) const {
+  switch (collective) {
+  case Collective::Broadcast:
+  case Collective::Scatter:
+    return source == *root;
+  case Collective::Reduce:
+  case Collective::Gather:
+    return target == *root;
+  case Collective::Permute:
+    return sources[target] == source;
+  case Collective::Barrier:
+    return false;
+  default:
+    return true;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+/// Elements of the longest message, in elements of the tensors.
+int64_t ExchangeBuilder::messageElements(TypeRange operands) {
+  if (uneven())
+    return *llvm::max_element(exchange.counts);
+  if (operands.empty())
+    return 0;
+  int64_t elements = cast<MemRefType>(operands.front()).getNumElements();
+  return op.getPartCount() > 1 ? elements / size : elements;
+}
+
+xfer::KernelOp ExchangeBuilder::createKernel(StringRef name, int64_t elements, Type element) {
+  std::string summary;
+  llvm::raw_string_ostream text(summary);
+  if (auto place = dyn_cast<FileLineColLoc>(loc))
+    text << place.getFilename().getValue() << ":" << place.getLine() << " ";
+  text << op->getName().stripDialect();
+  if (exchange.reduces() && exchange.combination->kind != comm::ReduceKind::Sum)
+    text << " (" << comm::stringifyReduceKind(exchange.combination->kind) << ")";
+  if (element)
+    text << " of " << elements << " x " << element;
+  MLIRContext *context = builder.getContext();
+  comm::ReduceKindAttr kind;
+  DenseF64ArrayAttr factors;
+  if (exchange.reduces() && exchange.combination->kind != comm::ReduceKind::Sum)
+    kind = comm::ReduceKindAttr::get(context, exchange.combination->kind);
+  if (exchange.reduces() && !exchange.combination->factors.empty())
+    factors = builder.getDenseF64ArrayAttr(exchange.combination->factors);
+  DenseI64ArrayAttr sources, counts;
+  if (!exchange.sources.empty())
+    sources = builder.getDenseI64ArrayAttr(exchange.sources);
+  if (uneven())
+    counts = builder.getDenseI64ArrayAttr(llvm::map_to_vector(exchange.counts, [&](int64_t number) { return number * scale; }));
+  return xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), group, schedule,
+                                op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
+                                xfer::CollectiveAttr::get(context, exchange.collective), kind, factors,
+                                exchange.root ? builder.getI64IntegerAttr(*exchange.root) : IntegerAttr(), sources, counts);
 }
 
 LogicalResult ExchangeBuilder::build(StringRef name, TypeRange operands) {
-  Type element = cast<MemRefType>(operands.front()).getElementType();
-  int64_t bytes = xfer::elementBytes(element);
-  if (bytes == 0 || 16 % bytes != 0)
-    return op.emitOpError() << "has no kernel for elements of type " << element;
-  if (failed(checkReduction(element)))
-    return failure();
-
-  // Elements of one message: what one rank sends to one other.
-  int64_t elements = cast<MemRefType>(operands.front()).getNumElements();
-  if (op.getPartCount() > 1)
-    elements /= size;
-  int64_t chunk = schedule.getChunk() / bytes;
-  std::string source;
-  if (auto place = dyn_cast<FileLineColLoc>(loc))
-    source = (place.getFilename().getValue() + ":" + Twine(place.getLine()) + " ").str();
-  std::string summary;
-  llvm::raw_string_ostream(summary) << source << op->getName().stripDialect() << " of " << elements << " x " << element;
-  kernel = xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), op.getGroup(), schedule,
-                                  op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
-                                  xfer::CollectiveAttr::get(builder.getContext(), collectiveOf(op.getOperation())));
+  Type element;
+  int64_t bytes = 1;
+  if (!operands.empty()) {
+    element = cast<MemRefType>(operands.front()).getElementType();
+    bytes = xfer::elementBytes(element);
+    if (bytes == 0 || 16 % bytes != 0)
+      return op.emitOpError() << "has no kernel for elements of type " << element;
+  }
+  if (exchange.reduces())
+    if (std::string why = exchange.combination->refusal(); !why.empty())
+      return op.emitOpError() << why;
+  int64_t elements = messageElements(operands);
+  Type moved = element ? element : builder.getI8Type();
+  if (exchange.reduces()) {
+    moved = computedAs(element);
+    scale = bytes / xfer::elementBytes(moved);
+  }
+  xfer::KernelOp kernel = createKernel(name, elements, element);
   Block &entry = kernel.getBody().emplaceBlock();
   for (Type type : operands)
-    entry.addArgument(type, loc);
+    entry.addArgument(uneven() ? MemRefType::get({ShapedType::kDynamic}, element) : type, loc);
   size_t numInputs = op.getCollectiveInputs().size();
   inputs = ValueRange(entry.getArguments()).take_front(numInputs);
   results = ValueRange(entry.getArguments()).drop_front(numInputs);
 
   OpBuilder at = OpBuilder::atBlockEnd(&entry);
-  tile = xfer::TileType::get(at.getContext(), element);
-  auto type = xfer::SymmType::get(at.getContext(), element, chunk, schedule.getSlots(), 2,
-                                  inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged);
-  buffer = xfer::SymmBufferOp::create(at, loc, type);
+  tile = xfer::TileType::get(at.getContext(), moved);
+  int64_t chunk = schedule.getChunk() / xfer::elementBytes(moved);
+  if (exchange.collective != Collective::Barrier)
+    buffer = xfer::SymmBufferOp::create(at, loc,
+                                        xfer::SymmType::get(at.getContext(), moved, chunk, schedule.getSlots(), 2,
+                                                            inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
   flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(at.getContext()));
-  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(elements), at.getI64IntegerAttr(chunk));
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(elements * scale), at.getI64IntegerAttr(chunk));
   for (Region *region : {&pipeline.getProduce(), &pipeline.getConsume()})
     region->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
   produce(pipeline.getProduce().front());
@@ -108,107 +195,302 @@ LogicalResult ExchangeBuilder::build(StringRef name, TypeRange operands) {
   return success();
 }
 
-/// The tensor that belongs to `rank` among `tensors`, and in `part` which of its messages, if it holds several.
-Value ExchangeBuilder::messageOf(OpBuilder &at, ValueRange tensors, Value rank, Value &part) {
-  if (tensors.size() == 1 || size == 1) {
-    part = size == 1 ? Value() : rank;
-    return tensors.front();
+//===----------------------------------------------------------------------===//
+// Who and where
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t> ExchangeBuilder::ranksThat(function_ref<bool(int64_t)> predicate) {
+  SmallVector<int64_t> ranks;
+  for (int64_t rank = 0; rank < size; ++rank)
+    if (predicate(rank))
+      ranks.push_back(rank);
+  return ranks;
+}
+
+/// Builds `body` for some ranks only, if there are any.
+void ExchangeBuilder::onRanks(OpBuilder &at, ArrayRef<int64_t> ranks, function_ref<void(OpBuilder &)> body) {
+  if (ranks.empty())
+    return;
+  if (static_cast<int64_t>(ranks.size()) == size)
+    return body(at);
+  auto only = xfer::OnRanksOp::create(at, loc, ranks);
+  OpBuilder inside = OpBuilder::atBlockEnd(&only.getBody().emplaceBlock());
+  body(inside);
+}
+
+Value ExchangeBuilder::table(OpBuilder &at, ArrayRef<int64_t> values, Value rank, Value other) {
+  return xfer::TableOp::create(at, loc, at.getIndexType(), at.getDenseI64ArrayAttr(values), rank, other);
+}
+
+/// Elements of the message from `source` to `target`, in elements of a tile.
+int64_t ExchangeBuilder::count(int64_t source, int64_t target) const {
+  bool perPair = exchange.collective == Collective::AllToAll;
+  int64_t index = perPair ? source * size + target : exchange.isPersonal() ? target : source;
+  return exchange.counts[index] * scale;
+}
+
+/// A number that belongs to a message.
+Value ExchangeBuilder::entry(OpBuilder &at, function_ref<int64_t(int64_t, int64_t)> number, Value source, Value target) {
+  SmallVector<int64_t> values;
+  if (exchange.collective == Collective::AllToAll) {
+    for (int64_t from = 0; from < size; ++from)
+      for (int64_t to = 0; to < size; ++to)
+        values.push_back(number(from, to));
+    return table(at, values, source, target);
   }
-  part = Value();
-  return xfer::SelectOp::create(at, loc, tensors.front().getType(), rank, tensors);
+  for (int64_t rank = 0; rank < size; ++rank)
+    values.push_back(number(rank, rank));
+  return table(at, values, exchange.isPersonal() ? target : source);
+}
+
+/// The piece of `chunk` that the message from `source` to `target` has.
+Value ExchangeBuilder::clipped(OpBuilder &at, Value chunk, Value source, Value target) {
+  if (!uneven())
+    return chunk;
+  Value elements = entry(at, [&](int64_t from, int64_t to) { return count(from, to); }, source, target);
+  return xfer::ClipOp::create(at, loc, chunk.getType(), chunk, elements);
+}
+
+/// The tensor that belongs to `rank` among `tensors`, and in `part` which of its messages, if it holds several.
+Place ExchangeBuilder::tensorOf(OpBuilder &at, ValueRange tensors, Value rank) {
+  if (tensors.size() == 1 || size == 1)
+    return {tensors.front(), size == 1 ? Value() : rank, {}, {}};
+  return {xfer::SelectOp::create(at, loc, tensors.front().getType(), rank, tensors), {}, {}, {}};
+}
+
+/// Where `source`, which is this rank, has its message for `target`.
+Place ExchangeBuilder::input(OpBuilder &at, Value chunk, Value source, Value target) {
+  Place place{inputs.front(), {}, {}, {}};
+  if (exchange.isPersonal())
+    place = tensorOf(at, inputs, target);
+  place.chunk = clipped(at, chunk, source, target);
+  if (!uneven() || !place.part)
+    return place;
+  place.part = {};
+  auto offset = [&](int64_t from, int64_t to) {
+    int64_t sum = 0;
+    for (int64_t before = 0; before < to; ++before)
+      sum += count(from, before);
+    return sum;
+  };
+  place.at = entry(at, offset, source, target);
+  return place;
+}
+
+/// Where `target`, which is this rank, keeps the message of `source`.
+Place ExchangeBuilder::result(OpBuilder &at, Value chunk, Value source, Value target) {
+  Place place{results.front(), {}, {}, {}};
+  if (exchange.isCollected())
+    place = tensorOf(at, results, source);
+  place.chunk = clipped(at, chunk, source, target);
+  if (!uneven() || !place.part)
+    return place;
+  place.part = {};
+  auto offset = [&](int64_t from, int64_t to) {
+    int64_t sum = 0;
+    for (int64_t before = 0; before < from; ++before)
+      sum += count(before, to);
+    return sum;
+  };
+  place.at = entry(at, offset, source, target);
+  return place;
+}
+
+//===----------------------------------------------------------------------===//
+// What happens to a chunk
+//===----------------------------------------------------------------------===//
+
+Value ExchangeBuilder::load(OpBuilder &at, const Place &place) {
+  return xfer::LoadOp::create(at, loc, tile, place.tensor, place.part, place.at, place.chunk);
+}
+
+void ExchangeBuilder::store(OpBuilder &at, Value value, const Place &place) {
+  xfer::StoreOp::create(at, loc, value, place.tensor, place.part, place.at, place.chunk);
+}
+
+Value ExchangeBuilder::put(OpBuilder &at, Value value, Value peer, Value chunk) {
+  auto mechanism = xfer::MechanismAttr::get(at.getContext(), schedule.getMechanism());
+  return xfer::PutOp::create(at, loc, xfer::TokenType::get(at.getContext()), value, buffer, peer, chunk, mechanism);
 }
 
 void ExchangeBuilder::produce(Block &block) {
   OpBuilder at = OpBuilder::atBlockEnd(&block);
   Value chunk = block.getArgument(0);
-  auto mechanism = xfer::MechanismAttr::get(at.getContext(), schedule.getMechanism());
-  Type token = xfer::TokenType::get(at.getContext());
-  bool personal = op.getPartCount() > 1 || inputs.size() > 1; // each rank gets another message
+  auto sendsAway = [&](int64_t rank) {
+    return llvm::any_of(llvm::seq<int64_t>(size), [&](int64_t peer) { return peer != rank && exchange.sends(rank, peer); });
+  };
+  // Who does not get the result of a reduction keeps its own input.
+  auto keepsOwn = [&](int64_t rank) {
+    return exchange.reduces() ? exchange.collective == Collective::Reduce && rank != *exchange.root : exchange.sends(rank, rank);
+  };
+  bool toAll = exchange.collective != Collective::Reduce && exchange.collective != Collective::Gather &&
+               exchange.collective != Collective::Permute;
+  SmallVector<int64_t> senders = ranksThat(sendsAway), keepers = ranksThat(keepsOwn);
+  if (size == 1 && toAll && exchange.sends(0, 0)) // pushes to nobody, by the same text
+    senders = {0};
   SmallVector<Value> tokens;
+  bool kept = false;
 
-  Value own;
-  if (!op.getReduceKind())
-    own = xfer::OwnRankOp::create(at, loc, at.getIndexType());
-  if (!personal) {
-    Value value = xfer::LoadOp::create(at, loc, tile, inputs.front(), Value(), chunk);
-    tokens.push_back(xfer::PutOp::create(at, loc, token, value, buffer, Value(), chunk, mechanism));
-    if (own) { // all_gather: the own message is already where it is read
-      Value part, dest = messageOf(at, results, own, part);
-      xfer::StoreOp::create(at, loc, value, dest, part, chunk);
-    }
+  if (toAll && !exchange.isPersonal()) {
+    onRanks(at, senders, [&](OpBuilder &inside) {
+      Value own = uneven() || !exchange.reduces() ? me(inside) : Value();
+      Place source = input(inside, chunk, own, own);
+      Value value = load(inside, source), token = put(inside, value, Value(), source.chunk);
+      if (inside.getInsertionBlock() == &block)
+        tokens.push_back(token);
+      // The own message is already where it is read.
+      if ((kept = !exchange.reduces())) {
+        Place dest = result(inside, chunk, own, own);
+        store(inside, value, {dest.tensor, dest.part, dest.at, source.chunk});
+      }
+    });
+  } else if (toAll) {
+    onRanks(at, senders, [&](OpBuilder &inside) {
+      auto peers = xfer::ForPeersOp::create(inside, loc);
+      Block &body = peers.getBody().emplaceBlock();
+      Value peer = body.addArgument(at.getIndexType(), loc);
+      OpBuilder each = OpBuilder::atBlockEnd(&body);
+      Place source = input(each, chunk, uneven() ? me(each) : Value(), peer);
+      put(each, load(each, source), peer, source.chunk);
+    });
   } else {
-    auto peers = xfer::ForPeersOp::create(at, loc);
-    Block &body = peers.getBody().emplaceBlock();
-    Value peer = body.addArgument(at.getIndexType(), loc);
-    OpBuilder inside = OpBuilder::atBlockEnd(&body);
-    Value part, source = messageOf(inside, inputs, peer, part);
-    Value value = xfer::LoadOp::create(inside, loc, tile, source, part, chunk);
-    xfer::PutOp::create(inside, loc, token, value, buffer, peer, chunk, mechanism);
+    SmallVector<int64_t> targets(size, exchange.root.value_or(-1));
+    for (auto [target, source] : llvm::enumerate(exchange.sources))
+      if (source >= 0)
+        targets[source] = target;
+    onRanks(at, senders, [&](OpBuilder &inside) {
+      Value own = me(inside);
+      Value value = load(inside, input(inside, chunk, own, own));
+      Value token = put(inside, value, table(inside, targets, own), chunk);
+      if (inside.getInsertionBlock() == &block)
+        tokens.push_back(token);
+      if ((kept = exchange.collective == Collective::Reduce)) // the same ranks
+        store(inside, value, result(inside, chunk, own, own));
+    });
   }
   xfer::SignalOp::create(at, loc, flags, Value(), chunk, tokens, inBand());
-  if (personal) {
-    Value part, source = messageOf(at, inputs, own, part);
-    Value value = xfer::LoadOp::create(at, loc, tile, source, part, chunk);
-    Value destPart, dest = messageOf(at, results, own, destPart);
-    xfer::StoreOp::create(at, loc, value, dest, destPart, chunk);
-  }
+  if (!kept)
+    onRanks(at, keepers, [&](OpBuilder &inside) {
+      Value own = me(inside);
+      Value value = load(inside, input(inside, chunk, own, own));
+      store(inside, value, result(inside, chunk, own, own));
+    });
 }
 
 void ExchangeBuilder::consume(Block &block) {
   OpBuilder at = OpBuilder::atBlockEnd(&block);
   Value chunk = block.getArgument(0);
   Type token = xfer::TokenType::get(at.getContext());
-  if (op.getReduceKind()) {
-    Value arrived = xfer::WaitOp::create(at, loc, token, flags, Value(), chunk, inBand());
-    Value own = xfer::LoadOp::create(at, loc, tile, inputs.front(), Value(), chunk);
-    SmallVector<Type> tiles(size, tile);
-    auto all = xfer::ContributionsOp::create(at, loc, tiles, buffer, own, chunk, arrived);
-    xfer::StoreOp::create(at, loc, combine(at, all.getTiles()), results.front(), Value(), chunk);
-    return;
+  auto forPeers = [&](OpBuilder &outside, function_ref<void(OpBuilder &, Value)> body) {
+    auto peers = xfer::ForPeersOp::create(outside, loc);
+    Block &inside = peers.getBody().emplaceBlock();
+    Value peer = inside.addArgument(at.getIndexType(), loc);
+    OpBuilder each = OpBuilder::atBlockEnd(&inside);
+    body(each, peer);
+  };
+  auto take = [&](OpBuilder &inside, Value peer, Value arrived) {
+    Place dest = result(inside, chunk, peer, uneven() ? me(inside) : Value());
+    store(inside, xfer::ConsumeOp::create(inside, loc, tile, buffer, peer, dest.chunk, arrived), dest);
+  };
+
+  if (exchange.collective == Collective::AllGather || exchange.collective == Collective::AllToAll)
+    return forPeers(at, [&](OpBuilder &each, Value peer) {
+      take(each, peer, xfer::WaitOp::create(each, loc, token, flags, peer, chunk, inBand()));
+    });
+
+  Value arrived = xfer::WaitOp::create(at, loc, token, flags, Value(), chunk, inBand());
+  if (exchange.reduces()) {
+    auto combines = [&](int64_t rank) { return exchange.sends(rank, rank); };
+    return onRanks(at, ranksThat(combines), [&](OpBuilder &inside) {
+      Value own = exchange.isPersonal() || uneven() ? me(inside) : Value();
+      Place source = input(inside, chunk, own, own);
+      SmallVector<Type> tiles(size, tile);
+      auto all = xfer::ContributionsOp::create(inside, loc, tiles, buffer, load(inside, source), source.chunk, arrived);
+      Place dest = result(inside, chunk, own, own);
+      store(inside, exchange.combination->build(inside, loc, all.getTiles()), {dest.tensor, dest.part, dest.at, source.chunk});
+    });
   }
-  auto peers = xfer::ForPeersOp::create(at, loc);
-  Block &body = peers.getBody().emplaceBlock();
-  Value peer = body.addArgument(at.getIndexType(), loc);
-  OpBuilder inside = OpBuilder::atBlockEnd(&body);
-  Value arrived = xfer::WaitOp::create(inside, loc, token, flags, peer, chunk, inBand());
-  Value value = xfer::ConsumeOp::create(inside, loc, tile, buffer, peer, chunk, arrived);
-  Value part, dest = messageOf(inside, results, peer, part);
-  xfer::StoreOp::create(inside, loc, value, dest, part, chunk);
+  auto gets = [&](int64_t rank) {
+    return llvm::any_of(llvm::seq<int64_t>(size), [&](int64_t peer) { return peer != rank && exchange.sends(peer, rank); });
+  };
+  onRanks(at, ranksThat(gets), [&](OpBuilder &inside) {
+    if (exchange.collective == Collective::Gather)
+      return forPeers(inside, [&](OpBuilder &each, Value peer) { take(each, peer, arrived); });
+    SmallVector<int64_t> sources = exchange.sources;
+    if (sources.empty())
+      sources.assign(size, *exchange.root);
+    take(inside, table(inside, sources, me(inside)), arrived);
+  });
 }
 
-/// Adds the contributions in rank order in the accumulation type and rounds once.
-Value ExchangeBuilder::combine(OpBuilder &at, ValueRange contributions) {
-  Type element = tile.getElementType();
-  Type accumulation = cast<comm::AllReduceOp>(op.getOperation()).getAccumulation();
-  auto map = xfer::MapOp::create(at, loc, tile, contributions);
-  Block &body = map.getBody().emplaceBlock();
-  OpBuilder inside = OpBuilder::atBlockEnd(&body);
-  bool wider = accumulation != element;
-  Value sum;
-  for (size_t rank = 0; rank < contributions.size(); ++rank) {
-    Value value = body.addArgument(element, loc);
-    if (isa<FloatType>(element)) {
-      if (wider)
-        value = arith::ExtFOp::create(inside, loc, accumulation, value);
-      sum = sum ? Value(arith::AddFOp::create(inside, loc, sum, value)) : value;
-    } else {
-      // Sums of integers wrap; a wider accumulation gives the same bits.
-      sum = sum ? Value(arith::AddIOp::create(inside, loc, sum, value)) : value;
+//===----------------------------------------------------------------------===//
+// From level L1
+//===----------------------------------------------------------------------===//
+
+static Collective collectiveOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Collective>(op)
+      .Case([](comm::AllReduceOp) { return Collective::AllReduce; })
+      .Case<comm::AllGatherOp, comm::AllGatherVOp>([](auto) { return Collective::AllGather; })
+      .Case<comm::AllToAllOp, comm::AllToAllVOp>([](auto) { return Collective::AllToAll; })
+      .Case<comm::ReduceScatterOp, comm::ReduceScatterVOp>([](auto) { return Collective::ReduceScatter; })
+      .Case([](comm::BroadcastOp) { return Collective::Broadcast; })
+      .Case([](comm::ReduceOp) { return Collective::Reduce; })
+      .Case([](comm::GatherOp) { return Collective::Gather; })
+      .Case([](comm::ScatterOp) { return Collective::Scatter; })
+      .Case([](comm::PermuteOp) { return Collective::Permute; })
+      .Case([](comm::BarrierOp) { return Collective::Barrier; })
+      .Default([](Operation *) { return Collective::None; });
+}
+
+/// What `op` is for the ranks of one row of its group.
+static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t row) {
+  Exchange exchange;
+  Operation *any = op.getOperation();
+  exchange.collective = collectiveOf(any);
+  int64_t size = op.getGroup().getSize();
+  if (auto reduction = dyn_cast<comm::ReductionOpInterface>(any)) {
+    Type element = cast<RankedTensorType>(op.getCollectiveInputs().front().getType()).getElementType();
+    exchange.combination = Combination{reduction.getKind(), element, reduction.getAccumulation(), {}};
+    if (std::optional<ArrayRef<double>> factors = reduction.getFactors())
+      exchange.combination->factors = SmallVector<double>(factors->slice(row * size, size));
+  }
+  if (auto rooted = dyn_cast<comm::RootedOpInterface>(any))
+    exchange.root = rooted.getRootPosition(row);
+  if (auto permute = dyn_cast<comm::PermuteOp>(any))
+    for (int64_t rank : op.getGroup().getRow(row)) {
+      std::optional<int64_t> sender = permute.getSender(rank);
+      exchange.sources.push_back(sender ? *op.getGroup().getPositionOf(*sender) : -1);
     }
+  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(any)) {
+    int64_t numbers = size * uneven.getCountsPerRank();
+    exchange.counts = SmallVector<int64_t>(uneven.getCounts().slice(row * numbers, numbers));
   }
-  if (isa<FloatType>(element) && wider)
-    sum = arith::TruncFOp::create(inside, loc, element, sum);
-  xfer::YieldOp::create(inside, loc, sum);
-  return map.getResult();
+  return exchange;
 }
 
-LogicalResult pkb::buildCollectiveKernel(OpBuilder &builder, comm::CollectiveOpInterface op, StringRef name,
-                                         TypeRange operands) {
-  if (!isa<comm::AllReduceOp, comm::AllGatherOp, comm::AllToAllOp>(op.getOperation()))
-    return op.emitOpError() << "has no kernel";
+FailureOr<SmallVector<FlatSymbolRefAttr>> pkb::buildCollectiveKernels(OpBuilder &builder, comm::CollectiveOpInterface op, StringRef name,
+                                                                      TypeRange operands) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (!schedule)
     return op.emitOpError() << "must have a schedule (attribute " << xfer::kScheduleAttrName
                             << "); run pkb-select-mechanism first";
-  return ExchangeBuilder(builder, op, schedule).build(name, operands);
+  comm::GroupAttr group = op.getGroup();
+  std::vector<std::pair<Exchange, SmallVector<SmallVector<int64_t>>>> kinds; // with the rows that do the same
+  for (int64_t row = 0; row < group.getNumRows(); ++row) {
+    Exchange exchange = exchangeOf(op, row);
+    if (exchange.collective == Collective::None)
+      return op.emitOpError() << "has no kernel";
+    auto same = llvm::find_if(kinds, [&](auto &kind) { return kind.first == exchange; });
+    if (same == kinds.end())
+      same = kinds.insert(kinds.end(), {exchange, {}});
+    same->second.emplace_back(group.getRow(row));
+  }
+  SmallVector<FlatSymbolRefAttr> names;
+  for (auto &[exchange, rows] : kinds) {
+    std::string own = names.empty() ? name.str() : (name + "_" + Twine(names.size())).str();
+    if (failed(ExchangeBuilder(builder, op, schedule, comm::GroupAttr::get(builder.getContext(), rows), exchange).build(own, operands)))
+      return failure();
+    names.push_back(FlatSymbolRefAttr::get(builder.getContext(), own));
+  }
+  return names;
 }

@@ -13,10 +13,12 @@
 
 namespace pkb {
 
-/// Builds `xfer.kernel @name` for `op` by its schedule. Arguments, of type `operands`: the collective's inputs, then its results, contiguous
-/// memrefs. Emits an error and fails for a collective, reduction or element type that no kernel can carry out.
-llvm::LogicalResult buildCollectiveKernel(mlir::OpBuilder &builder, comm::CollectiveOpInterface op, llvm::StringRef name,
-                                          mlir::TypeRange operands);
+/// Builds the kernels of `op` by its schedule: one for all rows of its group that do the same, named `name`, `name`_1, ... Arguments, of type
+/// `operands` (tensors whose size differs between ranks: of unknown size): the collective's inputs, then its results, contiguous memrefs. Returns
+/// their names, of which each rank launches all: those of other rows it skips. Emits an error and fails for a reduction or element type that no
+/// kernel can carry out.
+llvm::FailureOr<llvm::SmallVector<mlir::FlatSymbolRefAttr>> buildCollectiveKernels(mlir::OpBuilder &builder, comm::CollectiveOpInterface op,
+                                                                                   llvm::StringRef name, mlir::TypeRange operands);
 
 } // namespace pkb
 

@@ -232,9 +232,11 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   }
   std::string name = (op->getName().stripDialect() + "_" + Twine(nextKernel++)).str();
   OpBuilder atModule(function);
-  if (failed(buildCollectiveKernel(atModule, op, name, TypeRange(ValueRange(operands)))))
+  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = buildCollectiveKernels(atModule, op, name, TypeRange(ValueRange(operands)));
+  if (failed(kernels))
     return failure();
-  xfer::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), name), operands);
+  for (FlatSymbolRefAttr kernel : *kernels)
+    xfer::LaunchOp::create(builder, loc, kernel, operands);
   return success();
 }
 

@@ -13,11 +13,29 @@ Value pkb::indexConstant(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
-bool TileGroup::add(Operation &op) {
-  if (!isa<xfer::LoadOp, xfer::StoreOp, xfer::PutOp, xfer::ConsumeOp, xfer::ContributionsOp, xfer::MapOp>(op))
-    return false;
+/// The chunk that `op` accesses; a map has none.
+static Value chunkOf(Operation &op) {
+  for (Value operand : op.getOperands())
+    if (isa<xfer::ChunkType>(operand.getType()))
+      return operand;
+  return {};
+}
+
+bool TileGroup::takes(Operation &op) {
+  return isa<xfer::LoadOp, xfer::StoreOp, xfer::PutOp, xfer::ConsumeOp, xfer::ContributionsOp, xfer::MapOp>(op);
+}
+
+bool TileGroup::fits(Operation &op) const {
+  Value value = chunkOf(op);
+  return ops.empty() || !value || !chunkValue || value == chunkValue;
+}
+
+void TileGroup::add(Operation &op) {
+  if (Value value = chunkOf(op)) {
+    chunkValue = value;
+    chunk = chunks.lookup(value);
+  }
   ops.push_back(&op);
-  return true;
 }
 
 Value TileGroup::bytesOf(OpBuilder &builder, Location loc, Value elements) {
@@ -30,8 +48,21 @@ Value TileGroup::peerOf(OpBuilder &builder, Location loc, int64_t distance) {
   return arith::RemUIOp::create(builder, loc, sum, indexConstant(builder, loc, kernel.size));
 }
 
-/// Address of the chunk in ordinary memory.
-Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, Value part) {
+/// First element of the chunk in the tensor that `access` loads from or stores to.
+Value TileGroup::startIn(OpBuilder &builder, Operation *access, Value part, Value at) {
+  Location loc = access->getLoc();
+  Value offset;
+  if (part) {
+    int64_t perRank = access->getParentOfType<xfer::PipelineOp>().getElements() * layout.scale;
+    offset = arith::MulIOp::create(builder, loc, mapping.lookup(part), indexConstant(builder, loc, perRank));
+  } else if (at) {
+    offset = arith::MulIOp::create(builder, loc, mapping.lookup(at), indexConstant(builder, loc, layout.scale));
+  }
+  return offset ? Value(arith::AddIOp::create(builder, loc, chunk.start, offset)) : chunk.start;
+}
+
+/// Address of element `start` of a tensor in ordinary memory.
+Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, Value start) {
   Value number;
   if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
     Value first = indexConstant(builder, loc, cast<BlockArgument>(select.getTensors().front()).getArgNumber());
@@ -40,12 +71,6 @@ Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, V
     number = indexConstant(builder, loc, cast<BlockArgument>(memory).getArgNumber());
   }
   Value pointer = createPointer<cuda::PointerOp>(builder, loc, number);
-  Value start = chunk.start;
-  if (part) {
-    int64_t perRank = cast<MemRefType>(memory.getType()).getNumElements() / kernel.size * layout.scale;
-    Value offset = arith::MulIOp::create(builder, loc, mapping.lookup(part), indexConstant(builder, loc, perRank));
-    start = arith::AddIOp::create(builder, loc, start, offset);
-  }
   return createPointer<cuda::AdvanceOp>(builder, loc, pointer, bytesOf(builder, loc, start));
 }
 
@@ -97,6 +122,7 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     return success();
   SmallVector<Operation *> group;
   std::swap(group, ops);
+  chunkValue = nullptr;
   Location loc = group.front()->getLoc();
   auto staged = [](Value buffer) { return cast<xfer::SymmType>(buffer.getType()).getProtocol() == xfer::Protocol::Staged; };
 
@@ -106,9 +132,9 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     Location at = op->getLoc();
     SmallVector<Value> &list = addresses[op];
     if (auto load = dyn_cast<xfer::LoadOp>(op)) {
-      list.push_back(memoryAddress(builder, at, load.getSource(), load.getPart()));
+      list.push_back(memoryAddress(builder, at, load.getSource(), startIn(builder, op, load.getPart(), load.getAt())));
     } else if (auto store = dyn_cast<xfer::StoreOp>(op)) {
-      list.push_back(memoryAddress(builder, at, store.getDest(), store.getPart()));
+      list.push_back(memoryAddress(builder, at, store.getDest(), startIn(builder, op, store.getPart(), store.getAt())));
     } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
       list.push_back(slotAddress(builder, at, kernel.rank, mapping.lookup(consume.getPeer()), consume.getBuffer()));
     } else if (auto put = dyn_cast<xfer::PutOp>(op)) {
@@ -152,7 +178,7 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   auto lookup = [&](Operation *op, Value tile) -> FailureOr<Value> {
     if (Value vector = vectors.lookup(tile))
       return vector;
-    return op->emitOpError() << "must use tiles made on the same side of every signal and wait";
+    return op->emitOpError() << "must use tiles of its own chunk, made on the same side of every signal and wait";
   };
   auto loadSlot = [&](Location at, Value address, Value buffer) -> Value {
     if (staged(buffer))

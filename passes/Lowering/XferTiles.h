@@ -44,27 +44,33 @@ struct ElementLayout {
 /// Collects tile operations and expands them into one cuda.for_each.
 class TileGroup {
 public:
-  TileGroup(KernelFrame &kernel, const ChunkFrame &chunk, const ElementLayout &layout, mlir::IRMapping &mapping)
-      : kernel(kernel), chunk(chunk), layout(layout), mapping(mapping) {}
+  TileGroup(KernelFrame &kernel, const llvm::DenseMap<mlir::Value, ChunkFrame> &chunks, const ElementLayout &layout, mlir::IRMapping &mapping)
+      : kernel(kernel), chunks(chunks), layout(layout), mapping(mapping) {}
 
-  /// True if `op` works on tiles and has been taken into the group.
-  bool add(mlir::Operation &op);
+  /// True if `op` works on tiles.
+  static bool takes(mlir::Operation &op);
+  /// True if what `op` accesses is the chunk that the operations of the group access: one loop serves all.
+  bool fits(mlir::Operation &op) const;
+  void add(mlir::Operation &op);
   /// Expands what has been collected at the builder's place; the group is empty afterwards.
   llvm::LogicalResult flush(mlir::OpBuilder &builder, int64_t unroll);
 
 private:
   mlir::Value peerOf(mlir::OpBuilder &builder, mlir::Location loc, int64_t distance);
-  mlir::Value memoryAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value part);
+  mlir::Value startIn(mlir::OpBuilder &builder, mlir::Operation *access, mlir::Value part, mlir::Value at);
+  mlir::Value memoryAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value start);
   mlir::Value slotAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value owner, mlir::Value source,
                           mlir::Value buffer);
   mlir::Value bytesOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value elements);
   mlir::VectorType vectorType() const { return mlir::VectorType::get({layout.lanes()}, layout.element); }
 
   KernelFrame &kernel;
-  const ChunkFrame &chunk;
+  const llvm::DenseMap<mlir::Value, ChunkFrame> &chunks;
   const ElementLayout &layout;
   mlir::IRMapping &mapping;
   llvm::SmallVector<mlir::Operation *> ops;
+  ChunkFrame chunk; // that of the group
+  mlir::Value chunkValue;
 };
 
 /// An index constant.

@@ -7,11 +7,13 @@
 
 #include "passes/Lowering/Passes.h"
 #include "passes/Lowering/XferTiles.h"
+#include "pkb/Analysis/TransferModel.h"
 #include "pkb_rt/layout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace pkb {
 #define GEN_PASS_DEF_CONVERTXFERTOCUDAPASS
@@ -39,15 +41,21 @@ private:
   void placeBuffers();
   int64_t sentBytes();
   LogicalResult expandPipeline(OpBuilder &builder, xfer::PipelineOp pipeline);
-  LogicalResult expandBlock(OpBuilder &builder, Block &block, const ChunkFrame &chunk);
+  LogicalResult expandRegion(OpBuilder &builder, Block &block, const ChunkFrame &chunk);
+  LogicalResult expandBlock(OpBuilder &builder, Block &block);
+  LogicalResult expandOp(OpBuilder &builder, Operation &op);
+  Value tableEntry(OpBuilder &builder, Location loc, ArrayRef<int64_t> values, Value rank, Value other);
+  Value isAmong(OpBuilder &builder, Location loc, ArrayRef<int64_t> ranks);
+  void expandClip(OpBuilder &builder, xfer::ClipOp clip);
   void forTargets(OpBuilder &builder, Location loc, Value peer, function_ref<void(OpBuilder &, Value)> emit);
-  void expandSignal(OpBuilder &builder, xfer::SignalOp signal, const ChunkFrame &chunk);
-  void expandWait(OpBuilder &builder, xfer::WaitOp wait, const ChunkFrame &chunk);
+  void expandSignal(OpBuilder &builder, xfer::SignalOp signal);
+  void expandWait(OpBuilder &builder, xfer::WaitOp wait);
 
   xfer::KernelOp kernel;
   KernelFrame frame;
   ElementLayout layout;
   IRMapping mapping;
+  DenseMap<Value, ChunkFrame> chunks; // by value of type !xfer.chunk, of the region at hand
   int64_t stagingBytes = 0;
 };
 
@@ -81,17 +89,24 @@ void KernelExpansion::placeBuffers() {
   }
 }
 
-/// Bytes that one rank stores to its peers in one launch, as they cross the link.
+/// The most bytes that a rank stores to its peers in one launch, as they cross the link.
 int64_t KernelExpansion::sentBytes() {
-  int64_t sum = 0;
-  kernel.walk([&](xfer::PutOp put) {
-    auto pipeline = put->getParentOfType<xfer::PipelineOp>();
-    bool toAll = !put.getPeer() || put->getParentOfType<xfer::ForPeersOp>();
-    int64_t wire = put.getMechanism() == xfer::Mechanism::LL ? 2 : 1; // a line is half epochs
-    sum += pipeline.getElements() * xfer::elementBytes(put.getTile().getType().getElementType()) * wire *
-           (toAll ? frame.size - 1 : 1);
-  });
-  return sum;
+  TransferModel model(kernel);
+  TransferReporter silent; // what the model does not understand is no kernel, and the gate has said so
+  silent.silence();
+  if (failed(model.unroll(SmallVector<int64_t>(model.pipelines().size(), 1), silent)))
+    return 0;
+  int64_t most = 0;
+  for (int64_t rank = 0; rank < frame.size; ++rank) {
+    int64_t sum = 0;
+    for (const TransferEvent &event : model.program(rank).events)
+      if (auto put = dyn_cast<xfer::PutOp>(event.op)) {
+        int64_t wire = event.lines ? 2 : 1; // a line is half epochs
+        sum += event.elements * xfer::elementBytes(put.getTile().getType().getElementType()) * wire * (event.all() ? frame.size - 1 : 1);
+      }
+    most = std::max(most, sum);
+  }
+  return most;
 }
 
 LogicalResult KernelExpansion::run(OpBuilder &builder) {
@@ -159,7 +174,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
     OpBuilder at = inside;
     if (condition)
       at = scf::IfOp::create(inside, loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
-    return expandBlock(at, region.front(), chunkAt(at, step));
+    return expandRegion(at, region.front(), chunkAt(at, step));
   };
   Value step = loop.getInductionVar();
   if (depth == 0)
@@ -173,36 +188,108 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   return guarded(consumes, behind, pipeline.getConsume());
 }
 
-LogicalResult KernelExpansion::expandBlock(OpBuilder &builder, Block &block, const ChunkFrame &chunk) {
-  TileGroup tiles(frame, chunk, layout, mapping);
+LogicalResult KernelExpansion::expandRegion(OpBuilder &builder, Block &block, const ChunkFrame &chunk) {
+  chunks.clear();
+  chunks[block.getArgument(0)] = chunk;
+  return expandBlock(builder, block);
+}
+
+LogicalResult KernelExpansion::expandBlock(OpBuilder &builder, Block &block) {
+  TileGroup tiles(frame, chunks, layout, mapping);
   int64_t unroll = kernel.getSchedule().getUnroll();
   for (Operation &op : block) {
-    if (tiles.add(op) || isa<xfer::SelectOp>(op))
-      continue;
-    if (auto own = dyn_cast<xfer::OwnRankOp>(op)) {
-      mapping.map(own.getRank(), frame.rank);
-      continue;
-    }
-    if (failed(tiles.flush(builder, unroll)))
-      return failure();
-    if (auto signal = dyn_cast<xfer::SignalOp>(op)) {
-      expandSignal(builder, signal, chunk);
-    } else if (auto wait = dyn_cast<xfer::WaitOp>(op)) {
-      expandWait(builder, wait, chunk);
-    } else if (auto peers = dyn_cast<xfer::ForPeersOp>(op)) {
-      LogicalResult result = success();
-      forTargets(builder, op.getLoc(), nullptr, [&](OpBuilder &at, Value peer) {
-        mapping.map(peers.getBody().front().getArgument(0), peer);
-        if (succeeded(result))
-          result = expandBlock(at, peers.getBody().front(), chunk);
-      });
-      if (failed(result))
+    if (TileGroup::takes(op)) {
+      if (!tiles.fits(op) && failed(tiles.flush(builder, unroll)))
         return failure();
-    } else {
-      return op.emitOpError() << "must not stand in a pipeline";
+      tiles.add(op);
+      continue;
     }
+    // Numbers and choices do not part a group.
+    if (!isa<xfer::SelectOp, xfer::OwnRankOp, xfer::TableOp, xfer::ClipOp>(op) && failed(tiles.flush(builder, unroll)))
+      return failure();
+    if (failed(expandOp(builder, op)))
+      return failure();
   }
   return tiles.flush(builder, unroll);
+}
+
+LogicalResult KernelExpansion::expandOp(OpBuilder &builder, Operation &op) {
+  Location loc = op.getLoc();
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([](xfer::SelectOp) { return success(); }) // expanded where it is used
+      .Case([&](xfer::OwnRankOp own) {
+        mapping.map(own.getRank(), frame.rank);
+        return success();
+      })
+      .Case([&](xfer::TableOp table) {
+        Value other = table.getOther() ? mapping.lookup(table.getOther()) : Value();
+        mapping.map(table.getValue(), tableEntry(builder, loc, table.getValues(), mapping.lookup(table.getRank()), other));
+        return success();
+      })
+      .Case([&](xfer::ClipOp clip) {
+        expandClip(builder, clip);
+        return success();
+      })
+      .Case([&](xfer::SignalOp signal) {
+        expandSignal(builder, signal);
+        return success();
+      })
+      .Case([&](xfer::WaitOp wait) {
+        expandWait(builder, wait);
+        return success();
+      })
+      .Case([&](xfer::OnRanksOp only) {
+        auto branch = scf::IfOp::create(builder, loc, isAmong(builder, loc, only.getRanks()), /*withElseRegion=*/false);
+        OpBuilder inside = branch.getThenBodyBuilder();
+        return expandBlock(inside, only.getBody().front());
+      })
+      .Case([&](xfer::ForPeersOp peers) {
+        LogicalResult result = success();
+        forTargets(builder, loc, nullptr, [&](OpBuilder &at, Value peer) {
+          mapping.map(peers.getBody().front().getArgument(0), peer);
+          result = expandBlock(at, peers.getBody().front());
+        });
+        return result;
+      })
+      .Default([](Operation *other) { return other->emitOpError() << "must not stand in a pipeline"; });
+}
+
+/// The entry of a table for `rank`, or for `rank` and `other`.
+Value KernelExpansion::tableEntry(OpBuilder &builder, Location loc, ArrayRef<int64_t> values, Value rank, Value other) {
+  if (llvm::all_equal(values))
+    return indexConstant(builder, loc, values.front());
+  Value index = rank;
+  if (other) {
+    index = arith::MulIOp::create(builder, loc, rank, indexConstant(builder, loc, frame.size));
+    index = arith::AddIOp::create(builder, loc, index, other);
+  }
+  return createIndex<cuda::TableOp>(builder, loc, index, builder.getDenseI64ArrayAttr(values));
+}
+
+/// Whether this rank is one of `ranks`.
+Value KernelExpansion::isAmong(OpBuilder &builder, Location loc, ArrayRef<int64_t> ranks) {
+  if (ranks.size() == 1)
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, frame.rank, indexConstant(builder, loc, ranks.front()));
+  SmallVector<int64_t> member(frame.size, 0);
+  for (int64_t rank : ranks)
+    member[rank] = 1;
+  if (static_cast<int64_t>(ranks.size()) == frame.size - 1) {
+    int64_t absent = llvm::find(member, 0) - member.begin();
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, frame.rank, indexConstant(builder, loc, absent));
+  }
+  Value entry = tableEntry(builder, loc, member, frame.rank, Value());
+  return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, entry, indexConstant(builder, loc, 0));
+}
+
+/// The chunk of a shorter message: what is left of it at the chunk's start, if anything.
+void KernelExpansion::expandClip(OpBuilder &builder, xfer::ClipOp clip) {
+  Location loc = clip.getLoc();
+  ChunkFrame chunk = chunks.lookup(clip.getChunk());
+  Value elements = arith::MulIOp::create(builder, loc, mapping.lookup(clip.getElements()), indexConstant(builder, loc, layout.scale));
+  Value left = arith::SubIOp::create(builder, loc, elements, chunk.start);
+  left = arith::MaxSIOp::create(builder, loc, left, indexConstant(builder, loc, 0));
+  chunk.length = arith::MinSIOp::create(builder, loc, left, chunk.length);
+  chunks[clip.getClipped()] = chunk;
 }
 
 /// Runs `emit` for `peer`, or for every other rank, starting at the next one.
@@ -219,24 +306,24 @@ void KernelExpansion::forTargets(OpBuilder &builder, Location loc, Value peer,
   emit(inside, arith::RemUIOp::create(inside, loc, sum, indexConstant(inside, loc, frame.size)));
 }
 
-void KernelExpansion::expandSignal(OpBuilder &builder, xfer::SignalOp signal, const ChunkFrame &chunk) {
+void KernelExpansion::expandSignal(OpBuilder &builder, xfer::SignalOp signal) {
   if (signal.getInBand())
     return;
   Location loc = signal.getLoc();
   // All threads' stores come before the one release; it publishes them to the peer by cumulativity.
   cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());
-  Value count = arith::AddIOp::create(builder, loc, chunk.step, indexConstant(builder, loc, 1));
+  Value count = arith::AddIOp::create(builder, loc, chunks.lookup(signal.getChunk()).step, indexConstant(builder, loc, 1));
   Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, count);
   forTargets(builder, loc, signal.getPeer(), [&](OpBuilder &at, Value peer) {
     cuda::SignalOp::create(at, loc, peer, frame.block, value, frame.takeSite());
   });
 }
 
-void KernelExpansion::expandWait(OpBuilder &builder, xfer::WaitOp wait, const ChunkFrame &chunk) {
+void KernelExpansion::expandWait(OpBuilder &builder, xfer::WaitOp wait) {
   if (wait.getInBand())
     return;
   Location loc = wait.getLoc();
-  Value count = arith::AddIOp::create(builder, loc, chunk.step, indexConstant(builder, loc, 1));
+  Value count = arith::AddIOp::create(builder, loc, chunks.lookup(wait.getChunk()).step, indexConstant(builder, loc, 1));
   Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, count);
   forTargets(builder, loc, wait.getPeer(), [&](OpBuilder &at, Value peer) {
     cuda::WaitOp::create(at, loc, peer, frame.block, value, frame.takeSite());

@@ -24,8 +24,8 @@ static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, con
     choice.reason = llvm::formatv("message of {0} bytes exceeds the {1} bytes of an LL slot", exchange.messageBytes, capacity);
     return choice;
   }
-  if (exchange.messageBytes == 0 && exchange.ranks > 1) {
-    choice.reason = "an empty message has no lines, so no rank would wait for another";
+  if (!exchange.meets) {
+    choice.reason = "some rank gets no lines of another one, so it would not wait for it";
     return choice;
   }
   constexpr int64_t threads = 128, vectorBytes = 16, vectorsPerBlock = 64;
@@ -34,7 +34,7 @@ static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, con
   int64_t chunk = divideCeil(vectors, blocks) * vectorBytes;
   choice.schedule = ScheduleAttr::get(context, Mechanism::LL, blocks, threads, chunk, /*depth=*/0, /*slots=*/1, /*unroll=*/1,
                                       divideCeil(blocks, machine.sms));
-  double payload = static_cast<double>(exchange.messageBytes) * (exchange.ranks - 1);
+  double payload = static_cast<double>(exchange.messageBytes) * exchange.messages;
   choice.predictedUs = machine.rates.kernelUs + machine.rates.hopUs + machine.rates.orderUs +
                        microseconds(payload, machine.rates.llPeakGBs);
   return choice;
@@ -86,7 +86,7 @@ static Choice chooseLdSt(mlir::MLIRContext *context, const Exchange &exchange, c
   }
   choice.schedule = ScheduleAttr::get(context, Mechanism::LdSt, geometry.blocks, geometry.threads, geometry.chunk, geometry.depth,
                                       geometry.slots, geometry.unroll, divideCeil(geometry.blocks, machine.sms));
-  double wire = static_cast<double>(exchange.messageBytes) * (exchange.ranks - 1);
+  double wire = static_cast<double>(exchange.messageBytes) * exchange.messages;
   double rate = std::min(machine.rates.ldstPeakGBs, machine.rates.ldstSmGBs * std::min(geometry.blocks, machine.sms));
   // Device memory: inputs, results, and what arrives, written and read once. A pipeline hides most of it behind the link.
   double memory = microseconds(exchange.localBytes + 2 * wire, machine.rates.hbmGBs);

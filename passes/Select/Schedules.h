@@ -17,7 +17,9 @@ namespace pkb {
 /// What a collective asks of the link.
 struct Exchange {
   int64_t ranks = 1;
-  int64_t messageBytes = 0; // from one rank to one other
+  int64_t messageBytes = 0; // from one rank to one other, the longest
+  int64_t messages = 0;     // of which the busiest rank sends or gets so many
+  bool meets = true;        // every rank gets lines of every other one, so that LL lines alone tell it that all have begun
   int64_t localBytes = 0;   // read and written in device memory besides what arrives, per rank
   int64_t arenaBytes = 0;
 };

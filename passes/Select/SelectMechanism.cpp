@@ -30,8 +30,22 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes) {
     exchange.localBytes += bytes(input);
   for (Value result : op.getCollectiveResults())
     exchange.localBytes += bytes(result);
-  if (!op.getCollectiveInputs().empty())
-    exchange.messageBytes = bytes(op.getCollectiveInputs().front()) / op.getPartCount();
+  exchange.messages = exchange.ranks - 1;
+  if (isa<comm::PermuteOp>(op.getOperation()))
+    exchange.messages = std::min<int64_t>(exchange.messages, 1);
+  if (op.getCollectiveInputs().empty()) {
+    exchange.meets = false;
+    return exchange;
+  }
+  Value input = op.getCollectiveInputs().front();
+  exchange.messageBytes = bytes(input) / op.getPartCount();
+  bool some = exchange.messageBytes > 0 || exchange.ranks == 1;
+  exchange.meets = some && !isa<comm::RootedOpInterface, comm::PermuteOp>(op.getOperation());
+  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
+    int64_t element = xfer::elementBytes(cast<RankedTensorType>(input.getType()).getElementType());
+    exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * element;
+    exchange.meets = !llvm::is_contained(uneven.getCounts(), 0);
+  }
   return exchange;
 }
 
@@ -50,7 +64,7 @@ private:
 
 LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const Machine &machine,
                                           std::optional<xfer::Mechanism> wanted) {
-  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || op.getCollectiveInputs().empty())
+  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
     return success();
   Exchange exchange = exchangeOf(op, arenaBytes);
   SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);

@@ -13,6 +13,9 @@ namespace pkb::comm {
 
 /// Module attribute of type MeshAttr.
 inline constexpr llvm::StringLiteral kMeshAttrName = "comm.mesh";
+/// Attribute of a function, an array of i64: the ranks that run it, where ranks
+/// run different functions of one module.
+inline constexpr llvm::StringLiteral kRanksAttrName = "comm.ranks";
 
 } // namespace pkb::comm
 

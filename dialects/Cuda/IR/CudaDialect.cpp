@@ -94,6 +94,13 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult TableOp::verify() {
+  // table_c1
+  if (getValues().empty())
+    return emitOpError() << "must have at least one value";
+  return success();
+}
+
 LogicalResult ForEachOp::verify() {
   // for_each_c1
   Block &load = getLoad().front(), &store = getStore().front();

@@ -64,6 +64,18 @@ def Cuda_ChunkCountOp : Cuda_Op<"chunk_count", [Pure]> {
   let assemblyFormat = "$chunks `,` $block `,` $blocks attr-dict";
 }
 
+def Cuda_TableOp : Cuda_Op<"table", [Pure]> {
+  let summary = "`pkb::table<values...>(index)`: entry `index` of a table";
+  let description = [{
+    **Constraints:**
+    * `table_c1`: there is at least one value.
+  }];
+  let arguments = (ins Index:$index, DenseI64ArrayAttr:$values);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$values `at` $index attr-dict";
+  let hasVerifier = 1;
+}
+
 def Cuda_PointerOp : Cuda_Op<"pointer", [Pure]> {
   let summary = "`pkb::pointer(args, number)`: address of a tensor of the launch";
   let arguments = (ins Index:$number);

@@ -23,7 +23,8 @@ def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
 
     **Constraints:**
     * `launch_c1`: `kernel` names an `xfer.kernel` of the module;
-    * `launch_c2`: the operands' types are those of the kernel's arguments.
+    * `launch_c2`: the operands' types are those of the kernel's arguments; an argument of unknown size takes any contiguous tensor of its
+      element type.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_);
   let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";
@@ -36,19 +37,32 @@ def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
 def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock]> {
   let summary = "a kernel that all ranks of a group run together";
   let description = [{
-    The block arguments are the tensors in ordinary memory, contiguous. The schedule gives grid, block and chunking, the same on
-    every rank. `implements` names the collective whose contributions `pkb-verify-xfer` holds the kernel to; `none` promises nothing.
-    `predicted_us` is the cost model's time of one launch, in microseconds.
+    The block arguments are the tensors in ordinary memory, contiguous. `memref<?xT>` is a tensor whose size differs between ranks; a tensor that
+    a rank does not have is a null pointer there. The schedule gives grid, block and chunking, the same on every rank. `predicted_us` is the cost
+    model's time of one launch, in microseconds.
+
+    `implements` names the collective whose contributions `pkb-verify-xfer` holds the kernel to; `none` promises nothing. With it go, where the
+    collective has them: `by`, how contributions are combined (`sum` where nothing is said); `factors` of
+    `premul_sum`, one per rank; `root`, a rank of the
+    group; `sources`, from which rank each rank gets its message (-1: from none); `counts`, elements of the messages: one per rank (of the sender in
+    all_gather and gather, of the receiver in reduce_scatter and scatter), or one per pair in all_to_all, row by row, a row per sender.
 
     **Constraints:**
-    * `kernel_c1`: every argument is a contiguous memref of static shape;
-    * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`).
+    * `kernel_c1`: every argument is a contiguous memref of static shape, or has one dimension of unknown size;
+    * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`);
+    * `kernel_c3`: `factors` has one number per rank, `root` is a rank of the group, `sources` has one entry per rank, each a rank or -1, and `counts` one per rank or pair, none
+      negative.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, Xfer_ScheduleAttr:$schedule,
                        OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
-                       DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements);
+                       DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements,
+                       OptionalAttr<Comm_ReduceKindAttr>:$reduction, OptionalAttr<DenseF64ArrayAttr>:$factors, OptionalAttr<I64Attr>:$root,
+                       OptionalAttr<DenseI64ArrayAttr>:$sources, OptionalAttr<DenseI64ArrayAttr>:$counts);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? attr-dict-with-keyword custom<Body>($body)";
+  let assemblyFormat = [{
+    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`by` $reduction^)? (`factors` $factors^)? (`root` $root^)?
+    (`sources` $sources^)? (`counts` $counts^)? attr-dict-with-keyword custom<Body>($body)
+  }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// Ranks per group.
@@ -108,6 +122,51 @@ def Xfer_OwnRankOp : Xfer_Op<"own_rank", [Pure]> {
   let assemblyFormat = "attr-dict";
 }
 
+def Xfer_TableOp : Xfer_Op<"table", [Pure]> {
+  let summary = "a number that depends on a rank, or on two";
+  let description = [{
+    Entry `rank` of `values`, or with `other` entry (`rank`, `other`) of a table that has a row for each `rank`. Peers, counts and offsets that differ
+    between ranks are such numbers.
+
+    **Constraints:**
+    * `table_c1`: one value per rank of the group, or one per pair.
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$values, Index:$rank, Optional<Index>:$other);
+  let results = (outs Index:$value);
+  let assemblyFormat = "$values `at` $rank (`,` $other^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Xfer_OnRanksOp : Xfer_Op<"on_ranks", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {
+  let summary = "what only some ranks of the group do";
+  let description = [{
+    The body is executed by the ranks of the group that `ranks` lists, by whole blocks. Nothing else depends on the rank, so every rank knows what the
+    others do.
+
+    **Constraints:**
+    * `on_ranks_c1`: `ranks` are in ascending order, at least one, all of the group;
+    * `on_ranks_c2`: the body has no arguments.
+  }];
+  let arguments = (ins DenseI64ArrayAttr:$ranks);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$ranks attr-dict-with-keyword custom<Body>($body)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    bool includes(int64_t rank) { return ::llvm::is_contained(getRanks(), rank); }
+  }];
+}
+
+def Xfer_ClipOp : Xfer_Op<"clip", [Pure]> {
+  let summary = "a chunk of a message that is shorter than the pipeline's";
+  let description = [{
+    The same step of the pipeline and the same slot as `chunk`, but of a message of `elements` elements: what lies behind them is not touched. A
+    pipeline moves as many chunks as the longest message has, so that all ranks signal equally often.
+  }];
+  let arguments = (ins Xfer_ChunkType:$chunk, Index:$elements);
+  let results = (outs Xfer_ChunkType:$clipped);
+  let assemblyFormat = "$chunk `to` $elements attr-dict";
+}
+
 def Xfer_SelectOp : Xfer_Op<"select", [Pure]> {
   let summary = "the tensor that belongs to a rank";
   let description = [{
@@ -123,29 +182,33 @@ def Xfer_SelectOp : Xfer_Op<"select", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Xfer_LoadOp : Xfer_Op<"load", [MemoryEffects<[MemRead]>]> {
+def Xfer_LoadOp : Xfer_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "the elements of a chunk, read from ordinary memory";
   let description = [{
-    Without `part`, `source` is the message. With it, `source` holds one message per rank, and the message of rank `part` is read.
+    Without `part`, `source` is the message. With it, `source` holds one message per rank, and the message of rank `part` is read. With `at`, the
+    message begins at that element of `source`.
 
     **Constraints:**
-    * `load_c1`: it stands in a pipeline, `source` has the tile's element type and holds exactly the pipeline's elements, or with `part`
-      that many per rank.
+    * `load_c1`: it stands in a pipeline, and `source` holds exactly the pipeline's elements, or with `part` that many per rank; with `at`, or if
+      `chunk` is clipped, `pkb-verify-xfer` sees to it that the message lies in `source`;
+    * `load_c2`: the tile has the element type of `source`, or what that is computed as: the real type of a complex one, whose numbers are then two elements
+      each, or an integer type of as many bytes as that of `source`.
   }];
-  let arguments = (ins AnyMemRef:$source, Optional<Index>:$part, Xfer_ChunkType:$chunk);
+  let arguments = (ins AnyMemRef:$source, Optional<Index>:$part, Optional<Index>:$at, Xfer_ChunkType:$chunk);
   let results = (outs Xfer_TileType:$tile);
-  let assemblyFormat = "$source (`part` $part^)? `chunk` $chunk attr-dict `:` type($source) `->` type($tile)";
+  let assemblyFormat = "$source (`part` $part^)? (`at` $at^)? `chunk` $chunk attr-dict `:` type($source) `->` type($tile)";
   let hasVerifier = 1;
 }
 
-def Xfer_StoreOp : Xfer_Op<"store", [MemoryEffects<[MemWrite]>]> {
+def Xfer_StoreOp : Xfer_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[MemWrite]>]> {
   let summary = "write a chunk to ordinary memory";
   let description = [{
     **Constraints:**
-    * `store_c1`: as `load_c1`, for `dest`.
+    * `store_c1`: as `load_c1`, for `dest`;
+    * `store_c2`: as `load_c2`, for `dest`.
   }];
-  let arguments = (ins Xfer_TileType:$tile, AnyMemRef:$dest, Optional<Index>:$part, Xfer_ChunkType:$chunk);
-  let assemblyFormat = "$tile `to` $dest (`part` $part^)? `chunk` $chunk attr-dict `:` type($tile) `,` type($dest)";
+  let arguments = (ins Xfer_TileType:$tile, AnyMemRef:$dest, Optional<Index>:$part, Optional<Index>:$at, Xfer_ChunkType:$chunk);
+  let assemblyFormat = "$tile `to` $dest (`part` $part^)? (`at` $at^)? `chunk` $chunk attr-dict `:` type($tile) `,` type($dest)";
   let hasVerifier = 1;
 }
 

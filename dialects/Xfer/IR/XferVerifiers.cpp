@@ -25,8 +25,12 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (entry.getNumArguments() != getOperands().size())
     return emitOpError() << "must have " << entry.getNumArguments() << " operands for " << getKernelAttr()
                          << ", got: " << getOperands().size();
+  auto fits = [](MemRefType argument, MemRefType operand) {
+    return argument == operand || (!argument.hasStaticShape() && argument.getElementType() == operand.getElementType() &&
+                                   operand.getLayout().isIdentity() && operand.hasStaticShape());
+  };
   for (auto [index, argument, operand] : llvm::enumerate(entry.getArguments(), getOperands()))
-    if (argument.getType() != operand.getType())
+    if (!isa<MemRefType>(operand.getType()) || !fits(cast<MemRefType>(argument.getType()), cast<MemRefType>(operand.getType())))
       return emitOpError() << "operand " << index << " must have type " << argument.getType()
                            << ", got: " << operand.getType();
   return success();
@@ -42,8 +46,8 @@ LogicalResult KernelOp::verify() {
   for (auto [index, argument] : llvm::enumerate(getEntry().getArguments())) {
     // kernel_c1
     auto type = dyn_cast<MemRefType>(argument.getType());
-    if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
-      return emitOpError() << "argument " << index << " must be a contiguous memref of static shape, got: "
+    if (!type || (!type.hasStaticShape() && type.getRank() != 1) || !type.getLayout().isIdentity())
+      return emitOpError() << "argument " << index << " must be a contiguous memref of static shape or of one unknown dimension, got: "
                            << argument.getType();
   }
   // kernel_c2
@@ -51,6 +55,28 @@ LogicalResult KernelOp::verify() {
   if (mechanism != Mechanism::LdSt && mechanism != Mechanism::LL)
     return emitOpError() << "must have a mechanism that kernels carry out (ldst, ll), got: "
                          << stringifyMechanism(mechanism);
+  // kernel_c3
+  int64_t size = getGroupSize();
+  auto isRank = [&](int64_t rank) { return rank >= 0 && rank < size; };
+  if (std::optional<ArrayRef<double>> factors = getFactors(); factors && static_cast<int64_t>(factors->size()) != size)
+    return emitOpError() << "must have one factor per rank (" << size << "), got: " << factors->size();
+  if (std::optional<uint64_t> root = getRoot(); root && !isRank(*root))
+    return emitOpError() << "must have a root among the " << size << " ranks of its group, got: " << static_cast<int64_t>(*root);
+  if (std::optional<ArrayRef<int64_t>> sources = getSources()) {
+    if (static_cast<int64_t>(sources->size()) != size)
+      return emitOpError() << "must have one source per rank (" << size << "), got: " << sources->size();
+    for (int64_t source : *sources)
+      if (source != -1 && !isRank(source))
+        return emitOpError() << "must have sources among the " << size << " ranks of its group, or -1, got: " << source;
+  }
+  if (std::optional<ArrayRef<int64_t>> counts = getCounts()) {
+    int64_t number = counts->size();
+    if (number != size && number != size * size)
+      return emitOpError() << "must have one count per rank (" << size << ") or per pair of ranks (" << size * size << "), got: " << number;
+    for (int64_t count : *counts)
+      if (count < 0)
+        return emitOpError() << "must have counts that are not negative, got: " << count;
+  }
   return success();
 }
 
@@ -82,6 +108,35 @@ LogicalResult ForPeersOp::verify() {
   return success();
 }
 
+LogicalResult TableOp::verify() {
+  // table_c1
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (!kernel)
+    return success();
+  int64_t size = kernel.getGroupSize(), expected = getOther() ? size * size : size;
+  if (static_cast<int64_t>(getValues().size()) != expected)
+    return emitOpError() << "must have one value per " << (getOther() ? "pair of ranks (" : "rank (") << expected
+                         << "), got: " << getValues().size();
+  return success();
+}
+
+LogicalResult OnRanksOp::verify() {
+  // on_ranks_c1
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (getRanks().empty())
+    return emitOpError() << "must name at least one rank";
+  for (auto [index, rank] : llvm::enumerate(getRanks())) {
+    if (rank < 0 || (kernel && rank >= kernel.getGroupSize()))
+      return emitOpError() << "must name ranks of the kernel's group, got: " << rank;
+    if (index > 0 && getRanks()[index - 1] >= rank)
+      return emitOpError() << "must name ranks in ascending order, got: " << rank << " after " << getRanks()[index - 1];
+  }
+  // on_ranks_c2
+  if (getBody().front().getNumArguments() != 0)
+    return emitOpError() << "must have a body without arguments";
+  return success();
+}
+
 LogicalResult SelectOp::verify() {
   // select_c1
   auto kernel = (*this)->getParentOfType<KernelOp>();
@@ -104,26 +159,35 @@ LogicalResult SelectOp::verify() {
 // Data
 //===----------------------------------------------------------------------===//
 
-/// load_c1, store_c1: the memref holds the pipeline's message, or one per rank.
-static LogicalResult verifyMessage(Operation *op, MemRefType memory, TileType tile, bool parts) {
-  if (memory.getElementType() != tile.getElementType())
+/// load_c1, load_c2 and those of store: the memref holds the pipeline's message, or one per rank.
+static LogicalResult verifyMessage(Operation *op, MemRefType memory, TileType tile, bool parts, bool at, Value chunk) {
+  Type element = memory.getElementType(), moved = tile.getElementType();
+  auto complex = dyn_cast<ComplexType>(element);
+  bool halves = complex && complex.getElementType() == moved;
+  bool integers = isa<IntegerType>(element) && isa<IntegerType>(moved) && elementBytes(element) == elementBytes(moved);
+  if (element != moved && !halves && !integers)
     return op->emitOpError() << "must have a tile of " << memory.getElementType() << ", got: " << tile.getElementType();
   auto pipeline = op->getParentOfType<PipelineOp>();
   auto kernel = op->getParentOfType<KernelOp>();
   if (!pipeline || !kernel)
     return op->emitOpError() << "must be inside xfer.pipeline";
+  if (parts && at)
+    return op->emitOpError() << "must say by part or by element where its message begins, not both";
+  if (!memory.hasStaticShape() || at || chunk.getDefiningOp<ClipOp>())
+    return success();
   int64_t expected = pipeline.getElements() * (parts ? kernel.getGroupSize() : 1);
-  if (memory.getNumElements() != expected)
-    return op->emitOpError() << "must access a tensor of " << expected << " elements, got: " << memory.getNumElements();
+  int64_t elements = memory.getNumElements() * (halves ? 2 : 1);
+  if (elements != expected)
+    return op->emitOpError() << "must access a tensor of " << expected << " elements, got: " << elements;
   return success();
 }
 
 LogicalResult LoadOp::verify() {
-  return verifyMessage(*this, cast<MemRefType>(getSource().getType()), getTile().getType(), bool(getPart()));
+  return verifyMessage(*this, cast<MemRefType>(getSource().getType()), getTile().getType(), bool(getPart()), bool(getAt()), getChunk());
 }
 
 LogicalResult StoreOp::verify() {
-  return verifyMessage(*this, cast<MemRefType>(getDest().getType()), getTile().getType(), bool(getPart()));
+  return verifyMessage(*this, cast<MemRefType>(getDest().getType()), getTile().getType(), bool(getPart()), bool(getAt()), getChunk());
 }
 
 LogicalResult PutOp::verify() {

@@ -31,8 +31,20 @@ struct TransferEvent {
   int32_t chunk;  // number among the chunks of the block in its pipeline
   int32_t pipeline; // number of the pipeline in the kernel
   mlir::Operation *op;
+  int64_t elements = 0; // put, read: of the message that the chunk is a piece of
 
   bool all() const { return peer == kAllPeers; }
+};
+
+/// A message in ordinary memory: some elements of one argument of the kernel, in elements of the tiles.
+struct Message {
+  int32_t argument;
+  int64_t offset, elements;
+
+  int64_t end() const { return offset + elements; }
+  bool operator==(const Message &other) const {
+    return argument == other.argument && offset == other.offset && elements == other.elements;
+  }
 };
 
 /// What a tile holds, of the chunk at hand. Contents do not depend on the number of the chunk, for a tile is always
@@ -40,25 +52,33 @@ struct TransferEvent {
 struct TileContent {
   enum class Kind : uint8_t { Input, Slot, Map };
   Kind kind;
-  int32_t rank;     // input: the rank whose memory; slot: the rank that reads
-  int32_t argument; // input: number of the kernel's argument; slot: number of the buffer
-  int32_t part;     // input: which message of the argument, or -1; slot: the rank that has written it
+  int32_t rank;          // input: the rank whose memory; slot: the rank that reads
   int32_t pipeline;
-  mlir::Operation *map;                // map: the xfer.map
+  Message message;       // input: what is read; slot: `elements` of it
+  int32_t buffer = -1;   // slot: number of the buffer
+  int32_t source = -1;   // slot: the rank that has written it
+  mlir::Operation *map = nullptr;      // map: the xfer.map
   llvm::SmallVector<int32_t> operands; // map: contents of its operands
 };
 
 /// A tile written to ordinary memory, for one chunk.
 struct TileStore {
-  int32_t argument, part; // part is -1 where the argument holds one message
+  Message message;
   int32_t content;
   mlir::Operation *op;
+};
+
+/// A tile that is in a slot.
+struct SlotContent {
+  int32_t content = -1;
+  int64_t elements = 0; // of the message
 };
 
 /// What one block of one rank does, in program order.
 struct RankProgram {
   std::vector<TransferEvent> events;
   std::vector<TileStore> stores; // of the first chunk of each pipeline
+  std::vector<Message> accesses; // what the loads and stores of the first chunks are pieces of
 };
 
 /// The programs of all ranks for one class of blocks.
@@ -77,8 +97,12 @@ public:
   const RankProgram &program(int64_t rank) const { return programs[rank]; }
   const TileContent &content(int32_t id) const { return contents[id]; }
   int32_t addContent(TileContent content);
-  /// The content that `source` has put into its slot of `buffer` on `target`, or -1.
-  int32_t slotContent(int32_t pipeline, int32_t buffer, int64_t source, int64_t target) const;
+  /// What `source` has put into its slot of `buffer` on `target`.
+  SlotContent slotContent(int32_t pipeline, int32_t buffer, int64_t source, int64_t target) const;
+  /// Elements that argument `number` has, counted in those of its tiles; -1 where that differs between ranks.
+  int64_t elementsOf(int32_t number) const;
+  /// The same of `type`, which a launch has in its place.
+  int64_t elementsOf(int32_t number, mlir::MemRefType type) const;
 
 private:
   friend class RankUnroller;
@@ -90,7 +114,8 @@ private:
   std::vector<RankProgram> programs;
   std::vector<TileContent> contents;
   // By (pipeline * buffers + buffer, source * ranks + target).
-  llvm::DenseMap<std::pair<int64_t, int64_t>, int32_t> slotContents;
+  llvm::DenseMap<std::pair<int64_t, int64_t>, SlotContent> slotContents;
+  llvm::DenseMap<int32_t, int64_t> tileBytes; // of one element of the tiles that an argument is read or written by
 };
 
 } // namespace pkb

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <functional>
@@ -47,6 +48,21 @@ std::string KernelPrinter::declare(Value value, StringRef hint) {
   return name;
 }
 
+/// The one number of a vector of constants, exactly.
+static std::string number(SplatElementsAttr splat) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (isa<FloatType>(splat.getElementType())) {
+    APFloat value = splat.getSplatValue<APFloat>();
+    bool inexact = false;
+    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+    os << llvm::format("%a", value.convertToDouble());
+  } else {
+    os << splat.getSplatValue<APInt>().getSExtValue();
+  }
+  return text;
+}
+
 std::string KernelPrinter::use(Value value) {
   if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
     if (auto integer = dyn_cast<IntegerAttr>(constant.getValue())) {
@@ -54,6 +70,8 @@ std::string KernelPrinter::use(Value value) {
         return integer.getValue().isZero() ? "false" : "true";
       return std::to_string(integer.getValue().getSExtValue());
     }
+    if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
+      return formatv("pkb::splat<{0}>({1})", vectorArguments(splat.getType()), number(splat));
   }
   return names.lookup(value);
 }
@@ -108,9 +126,13 @@ std::string KernelPrinter::arithmetic(Operation *op) {
       .Case<arith::DivFOp>([&](auto) { return binary("/"); })
       .Case<arith::DivUIOp, arith::DivSIOp>([&](auto) { return vector ? std::string() : binary("/"); })
       .Case<arith::RemUIOp, arith::RemSIOp>([&](auto) { return vector ? std::string() : binary("%"); })
-      .Case<arith::AndIOp>([&](auto) { return vector ? std::string() : binary("&"); })
-      .Case<arith::MinSIOp, arith::MinimumFOp, arith::MinUIOp>([&](auto) { return extremum("pkb::min", "<"); })
-      .Case<arith::MaxSIOp, arith::MaximumFOp, arith::MaxUIOp>([&](auto) { return extremum("pkb::max", ">"); })
+      .Case<arith::AndIOp>([&](auto) { return binary("&"); })
+      .Case<arith::OrIOp>([&](auto) { return vector ? binary("|") : std::string(); })
+      .Case<arith::XOrIOp>([&](auto) { return vector ? binary("^") : std::string(); })
+      .Case<arith::MinSIOp, arith::MinimumFOp>([&](auto) { return extremum("pkb::min", "<"); })
+      .Case<arith::MaxSIOp, arith::MaximumFOp>([&](auto) { return extremum("pkb::max", ">"); })
+      .Case<arith::MinUIOp>([&](auto) { return extremum("pkb::min_unsigned", "<"); })
+      .Case<arith::MaxUIOp>([&](auto) { return extremum("pkb::max_unsigned", ">"); })
       .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return vector ? convert() : std::string(); })
       .Case([&](arith::SelectOp select) -> std::string {
         return formatv("{0} ? {1} : {2}", use(select.getCondition()), use(select.getTrueValue()),
@@ -148,6 +170,10 @@ std::string KernelPrinter::expression(Operation *op) {
       .Case([&](cuda::ChunkCountOp count) {
         return formatv("pkb::chunk_count({0}, {1}, {2})", use(count.getChunks()), use(count.getBlock()), use(count.getBlocks()))
             .str();
+      })
+      .Case([&](cuda::TableOp table) {
+        std::string values = llvm::join(llvm::map_range(table.getValues(), [](int64_t v) { return std::to_string(v); }), ", ");
+        return formatv("pkb::table<{0}>({1})", values, use(table.getIndex())).str();
       })
       .Case([&](cuda::PointerOp pointer) { return formatv("pkb::pointer(args, {0})", use(pointer.getNumber())).str(); })
       .Case([&](cuda::RegionOp region) {
@@ -258,8 +284,8 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
   };
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](arith::ConstantOp constant) {
-        return success(isa<IntegerAttr>(constant.getValue()) ||
-                       succeeded(constant.emitOpError() << "must be an integer to be emitted"));
+        return success(isa<IntegerAttr, SplatElementsAttr>(constant.getValue()) ||
+                       succeeded(constant.emitOpError() << "must be an integer or a vector of one number to be emitted"));
       })
       .Case([](scf::YieldOp) { return success(); })
       .Case([&](scf::ForOp loop) { return printFor(loop); })

@@ -36,7 +36,7 @@ xfer.kernel @k group(<[[0, 1]]>)
 // -----
 
 // kernel_c1: a tensor with gaps.
-// expected-error @+1 {{'xfer.kernel' op argument 1 must be a contiguous memref of static shape, got: 'memref<8xf32, strided<[2]>>'}}
+// expected-error @+1 {{'xfer.kernel' op argument 1 must be a contiguous memref of static shape or of one unknown dimension, got: 'memref<8xf32, strided<[2]>>'}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
 ^bb0(%a: memref<8xf32>, %b: memref<8xf32, strided<[2]>>):
@@ -44,17 +44,17 @@ xfer.kernel @k group(<[[0, 1]]>)
 
 // -----
 
-// kernel_c1: a tensor of unknown size.
-// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape, got: 'memref<?xf32>'}}
+// kernel_c1: a tensor with a dimension of unknown size beside another one.
+// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape or of one unknown dimension, got: 'memref<?x4xf32>'}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
-^bb0(%a: memref<?xf32>):
+^bb0(%a: memref<?x4xf32>):
 }
 
 // -----
 
 // kernel_c1: not a tensor.
-// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape, got: 'index'}}
+// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape or of one unknown dimension, got: 'index'}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
 ^bb0(%a: index):

@@ -220,7 +220,7 @@ cuda.kernel @no_form attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>
 
 // -----
 
-// verify_cuda_emittable_c6: loops and branches do not carry values, constants are integers.
+// verify_cuda_emittable_c6: loops and branches do not carry values, constants are integers, or vectors of one finite number.
 func.func @main() {
   return
 }
@@ -229,8 +229,10 @@ cuda.kernel @carries attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>
   %epoch = cuda.epoch_begin site 1
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  // expected-error @+1 {{'arith.constant' op must be an integer to be emitted, got: dense<1.000000e+00> : vector<4xf32>}}
-  %v = arith.constant dense<1.0> : vector<4xf32>
+  // expected-error @+1 {{'arith.constant' op must be an integer or a vector of one finite number to be emitted, got: dense<0x7F800000> : vector<4xf32>}}
+  %v = arith.constant dense<0x7F800000> : vector<4xf32>
+  // expected-error @+1 {{'arith.constant' op must be an integer or a vector of one finite number to be emitted, got: dense<[1.000000e+00, 2.000000e+00]> : vector<2xf32>}}
+  %w = arith.constant dense<[1.0, 2.0]> : vector<2xf32>
   // expected-error @+1 {{'scf.for' op must not carry values to be emitted, got: 1}}
   %f = scf.for %i = %zero to %one step %one iter_args(%x = %zero) -> index {
     scf.yield %x : index

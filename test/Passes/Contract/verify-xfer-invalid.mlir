@@ -371,7 +371,7 @@ xfer.kernel @product group(<[[0, 1]]>)
       %s = arith.mulf %v0, %v1 : f32
       xfer.yield %s : f32
     } : (!xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
-    // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 the result adds 1 contributions, expected 2}}
+    // expected-error @+1 {{'xfer.store' op XV103: a part of a result holds something else than its collective defines: on rank 0 the result adds 1 contributions by sum, expected 2}}
     xfer.store %sum to %out chunk %c : <f32>, memref<8xf32>
   }
 }
@@ -379,7 +379,7 @@ xfer.kernel @product group(<[[0, 1]]>)
 // -----
 
 // XV104: an all-gather kernel that says it is an all-reduce.
-// expected-error @+1 {{'xfer.kernel' op XV104: the tensors of a kernel do not fit its collective: all_reduce on 2 ranks reads 1 messages and writes 1, this one reads 1 and writes 2}}
+// expected-error @+1 {{'xfer.kernel' op XV104: the tensors of a kernel do not fit its collective: all_reduce on 2 ranks moves messages of 8 elements, so argument 1 has 8, this one has 16}}
 xfer.kernel @wrong_collective group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
     implements all_reduce {
@@ -1479,6 +1479,96 @@ xfer.kernel @pushed_twice group(<[[0, 1]]>)
       %here = xfer.wait %flags peer %peer chunk %c
       %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
       xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
+// XV107: a message that begins behind its tensor's last elements.
+// expected-remark @+1 {{contributions were not checked}}
+xfer.kernel @outside group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %at = xfer.table [0, 5] at %me
+    // expected-error @+1 {{'xfer.load' op XV107: a message does not lie in its tensor: on rank 1 it accesses elements 5 to 9 of argument 0, which has 8}}
+    %tile = xfer.load %in at %at chunk %c : memref<8xf32> -> <f32>
+    %put = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %put
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %at = xfer.table [0, 4] at %peer
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out at %at chunk %c : <f32>, memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+// XV108: a message that is longer than what the chunks cover.
+// expected-remark @+1 {{contributions were not checked}}
+xfer.kernel @too_long group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %count = xfer.table [4, 8] at %me
+    // expected-error @+1 {{'xfer.clip' op XV108: a message is longer than the chunks of its pipeline: on rank 1 it has 8 elements, the chunks of the pipeline cover 4}}
+    %piece = xfer.clip %c to %count
+    %tile = xfer.load %in chunk %piece : memref<8xf32> -> <f32>
+    xfer.store %tile to %out chunk %piece : <f32>, memref<8xf32>
+    xfer.signal %flags chunk %c
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+  }
+}
+
+// -----
+
+// XV109: rank 1 sends 8 elements of a tensor of 4.
+func.func @main(%small: memref<4xf32>, %all: memref<12xf32>) {
+  // expected-error @+1 {{'xfer.launch' op XV109: a launch gives a tensor that is smaller than what the kernel accesses: on rank 1 the kernel accesses elements 0 to 8 of operand 0, which has 4}}
+  xfer.launch @uneven(%small, %all) : memref<4xf32>, memref<12xf32>
+  return
+}
+xfer.kernel @uneven group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 32, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather counts [4, 8] {
+^bb0(%in: memref<?xf32>, %out: memref<?xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 8, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 8 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %count = xfer.table [4, 8] at %me
+    %offset = xfer.table [0, 4] at %me
+    %piece = xfer.clip %c to %count
+    %tile = xfer.load %in chunk %piece : memref<?xf32> -> <f32>
+    %put = xfer.put %tile into %buffer chunk %piece by ldst : <f32>, <f32, chunk = 8, slots = 2, parities = 2, staged>
+    xfer.store %tile to %out at %offset chunk %piece : <f32>, memref<?xf32>
+    xfer.signal %flags chunk %c after %put
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %count = xfer.table [4, 8] at %peer
+      %offset = xfer.table [0, 4] at %peer
+      %piece = xfer.clip %c to %count
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %piece after %here : <f32, chunk = 8, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out at %offset chunk %piece : <f32>, memref<?xf32>
     }
   }
 }

@@ -10,31 +10,31 @@ func.func @no_schedule(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 #ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
-// A reduction that has no kernel.
-func.func @maximum(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @+1 {{'comm.all_reduce' op has no kernel for reduction max, only for sum}}
-  %0 = comm.all_reduce max %x in <[[0, 1]]> accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf32>
-  return %0 : tensor<8xf32>
+// Elements that no kernel adds.
+func.func @other_float(%x: tensor<8xf8E4M3FNUZ>) -> tensor<8xf8E4M3FNUZ> {
+  // expected-error @+1 {{'comm.all_reduce' op has no kernel for reduction sum of f8E4M3FNUZ}}
+  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf8E4M3FNUZ>
+  return %0 : tensor<8xf8E4M3FNUZ>
 }
 
 // -----
 
 #ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
-// Elements that no kernel adds.
-func.func @complex(%x: tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>> {
-  // expected-error @+1 {{'comm.all_reduce' op has no kernel that sums 'complex<f32>'}}
-  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate complex<f32> deterministic {xfer.schedule = #ldst} : tensor<8xcomplex<f32>>
+// A product of numbers that are no pairs of reals.
+func.func @complex_product(%x: tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>> {
+  // expected-error @+1 {{'comm.all_reduce' op has no kernel for reduction prod of complex<f32>}}
+  %0 = comm.all_reduce prod %x in <[[0, 1]]> accumulate complex<f32> deterministic {xfer.schedule = #ldst} : tensor<8xcomplex<f32>>
   return %0 : tensor<8xcomplex<f32>>
 }
 
 // -----
 
 #ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
-// A collective that has no kernel yet.
-func.func @broadcast(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @+1 {{'comm.barrier' op has no kernel}}
-  comm.barrier in <[[0, 1]]> {xfer.schedule = #ldst}
-  return %x : tensor<8xf32>
+// A factor that no text can have.
+func.func @infinite(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @+1 {{'comm.all_reduce' op has no kernel for a factor that is not finite: INF}}
+  %0 = comm.all_reduce premul_sum %x in <[[0, 1]]> factors [1.0, 0x7FF0000000000000] accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf32>
+  return %0 : tensor<8xf32>
 }
 
 // -----

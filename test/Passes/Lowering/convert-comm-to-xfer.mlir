@@ -102,13 +102,13 @@ func.func @all_to_all(%x: tensor<2x8xf32>, %a: tensor<8xf32>, %b: tensor<8xf32>)
 }
 // CHECK: xfer.kernel @all_to_all_0 {{.*}} implements all_to_all
 // CHECK: xfer.pipeline 8 by 8 produce {
-// CHECK: %[[ME:.*]] = xfer.own_rank
 // CHECK: xfer.for_peers {
 // CHECK: (%[[PEER:.*]]: index):
 // CHECK: %[[TILE:.*]] = xfer.load %{{.*}} part %[[PEER]] chunk
 // CHECK: xfer.put %[[TILE]] into %{{.*}} peer %[[PEER]] chunk
 // CHECK: }
 // CHECK: xfer.signal
+// CHECK: %[[ME:.*]] = xfer.own_rank
 // CHECK: %[[OWN:.*]] = xfer.load %{{.*}} part %[[ME]] chunk
 // CHECK: xfer.store %[[OWN]] to %{{.*}} part %[[ME]] chunk
 // CHECK: xfer.kernel @all_to_all_1

@@ -11,7 +11,7 @@ xfer.kernel @tile_across_signal group(<[[0, 1]]>)
   ^bb0(%c: !xfer.chunk):
     %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
     xfer.signal %flags chunk %c
-    // expected-error @+1 {{'xfer.store' op must use tiles made on the same side of every signal and wait}}
+    // expected-error @+1 {{'xfer.store' op must use tiles of its own chunk, made on the same side of every signal and wait}}
     xfer.store %tile to %out chunk %c : <f32>, memref<8xf32>
   } consume {
   ^bb0(%c: !xfer.chunk):

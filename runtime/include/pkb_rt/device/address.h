@@ -26,6 +26,14 @@ PKB_DEVICE int64_t chunk_count(int64_t chunks, int64_t block, int64_t blocks) {
   return int64_t(uint32_t(chunks - 1 - block + blocks) / uint32_t(blocks));
 }
 
+/* Entry `index` of a table; a chain of selections, for an array would lie in local memory. */
+template <int64_t... Values>
+PKB_DEVICE int64_t table(int64_t index) {
+  int64_t value = 0, number = 0;
+  ((value = index == number++ ? Values : value), ...);
+  return value;
+}
+
 /* Several values of one vector, from the load to the store of for_each. */
 template <class... T> struct Pack;
 template <> struct Pack<> {};

@@ -129,6 +129,11 @@ template <> struct unsigned_of<uint8_t> { using type = uint32_t; };
 template <> struct unsigned_of<int16_t> { using type = uint32_t; };
 template <> struct unsigned_of<int32_t> { using type = uint32_t; };
 template <> struct unsigned_of<int64_t> { using type = uint64_t; };
+template <int Bytes> struct same_size_unsigned;
+template <> struct same_size_unsigned<1> { using type = uint8_t; };
+template <> struct same_size_unsigned<2> { using type = uint16_t; };
+template <> struct same_size_unsigned<4> { using type = uint32_t; };
+template <> struct same_size_unsigned<8> { using type = uint64_t; };
 
 template <class To>
 PKB_DEVICE To from_float(float value) {
@@ -164,10 +169,10 @@ PKB_DEVICE To convert_one(From x) {
     return To(x);
 }
 
-struct Add {}; struct Sub {}; struct Mul {}; struct Div {}; struct Max {}; struct Min {};
+struct Add {}; struct Sub {}; struct Mul {}; struct Div {}; struct Max {}; struct Min {}; struct MaxUnsigned {}; struct MinUnsigned {};
 
 /* One element of arithmetic. Integers wrap; division by an integer 0 gives 0; small floats are computed in float and rounded once; max and min give
- * NaN if either is NaN; bool is 0/1 with saturating addition. */
+ * NaN if either is NaN, and of two zeros any; bool is 0/1 with saturating addition. */
 template <class O, class T>
 PKB_DEVICE T arith(T a, T b) {
   if constexpr (is_small_float<T>::value)
@@ -184,6 +189,9 @@ PKB_DEVICE T arith(T a, T b) {
       const auto d = b.re * b.re + b.im * b.im;
       return T{(a.re * b.re + a.im * b.im) / d, (a.im * b.re - a.re * b.im) / d};
     }
+  } else if constexpr (same<O, MaxUnsigned>::value || same<O, MinUnsigned>::value) {
+    using U = typename same_size_unsigned<sizeof(T)>::type;
+    return (U(a) > U(b)) == same<O, MaxUnsigned>::value ? a : b;
   } else if constexpr (same<O, Max>::value) {
     if constexpr (is_float<T>::value)
       return a != a ? a : b != b ? b : a > b ? a : b;

@@ -80,7 +80,22 @@ PKB_VEC_BINARY(operator*, Mul)
 PKB_VEC_BINARY(operator/, Div)
 PKB_VEC_BINARY(max, Max)
 PKB_VEC_BINARY(min, Min)
+PKB_VEC_BINARY(max_unsigned, MaxUnsigned) /* integers, taken as having no sign */
+PKB_VEC_BINARY(min_unsigned, MinUnsigned)
 #undef PKB_VEC_BINARY
+
+/* Bit by bit, word by word. */
+#define PKB_VEC_BITWISE(symbol)                                                                                                 \
+  template <class T, int N>                                                                                                     \
+  PKB_DEVICE vec<T, N> operator symbol(const vec<T, N> &a, const vec<T, N> &b) {                                                \
+    vec<T, N> v;                                                                                                                \
+    PKB_UNROLL for (int j = 0; j < int(sizeof(v.w) / 4); ++j) v.w[j] = a.w[j] symbol b.w[j];                                    \
+    return v;                                                                                                                   \
+  }
+PKB_VEC_BITWISE(&)
+PKB_VEC_BITWISE(|)
+PKB_VEC_BITWISE(^)
+#undef PKB_VEC_BITWISE
 
 } // namespace pkb
 

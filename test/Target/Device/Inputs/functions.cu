@@ -16,6 +16,7 @@ USE(staging) { SINK(int64_t, pkb::staging(args, 1)); }
 USE(ll_slot) { SINK(int64_t, pkb::ll_slot(args, 1, 3)); }
 USE(flag_value) { SINK(uint64_t, pkb::flag_value(7, args.header.size)); }
 USE(chunk_count) { SINK(int64_t, pkb::chunk_count(args.header.size, 3, 8)); }
+USE(table) { SINK(int64_t, (pkb::table<3, 1, 2>(pkb::rank(args)))); }
 USE(load) {
   const auto v = pkb::load<pkb::bf16, 8>(args.pointer[0], 0, 1000);
   SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
