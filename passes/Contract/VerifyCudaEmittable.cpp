@@ -135,7 +135,7 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
 void VerifyCudaEmittablePass::checkPlan(func::FuncOp main) {
   for (Operation &op : main.getBody().front()) {
     // verify_cuda_emittable_c2
-    if (!isa<cuda::LaunchOp, aten::CallOp, memref::AllocOp, memref::CopyOp, memref::ReinterpretCastOp,
+    if (!isa<cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp, memref::ReinterpretCastOp,
              memref::GetGlobalOp, func::ReturnOp>(op)) {
       reject(&op) << "has no form in the host plan";
       continue;
@@ -200,7 +200,7 @@ void VerifyCudaEmittablePass::checkEpochs(cuda::KernelOp kernel) {
 void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   // verify_cuda_emittable_c6
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
-  if (isa<cuda::KernelOp, cuda::LaunchOp>(op) || !isCuda) {
+  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       if (!isa<IntegerAttr>(constant.getValue()))
         reject(op) << "must be an integer to be emitted, got: " << constant.getValue();

@@ -18,10 +18,13 @@ using namespace mlir;
 using namespace pkb;
 
 /// What `op` sends and touches.
-static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes) {
+static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, const Machine &machine) {
   Exchange exchange;
+  exchange.collective = collectiveNamed(op);
+  exchange.reduction = op.getReduceKind();
   exchange.ranks = op.getGroup().getSize();
   exchange.arenaBytes = arenaBytes;
+  exchange.copyEngines = machine.copyEngines;
   auto bytes = [](Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     return type.getNumElements() * xfer::elementBytes(type.getElementType());
@@ -30,8 +33,11 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes) {
     exchange.localBytes += bytes(input);
   for (Value result : op.getCollectiveResults())
     exchange.localBytes += bytes(result);
-  if (!op.getCollectiveInputs().empty())
+  if (!op.getCollectiveInputs().empty()) {
     exchange.messageBytes = bytes(op.getCollectiveInputs().front()) / op.getPartCount();
+    exchange.element = cast<RankedTensorType>(op.getCollectiveInputs().front().getType()).getElementType();
+  }
+  exchange.even = talksToAll(exchange.collective);
   return exchange;
 }
 
@@ -52,7 +58,7 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
                                           std::optional<xfer::Mechanism> wanted) {
   if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || op.getCollectiveInputs().empty())
     return success();
-  Exchange exchange = exchangeOf(op, arenaBytes);
+  Exchange exchange = exchangeOf(op, arenaBytes, machine);
   SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);
   const Choice *best = nullptr;
   std::string table;
@@ -98,8 +104,8 @@ void SelectMechanismPass::runOnOperation() {
   std::optional<xfer::Mechanism> wanted;
   if (!mechanism.empty()) {
     wanted = xfer::symbolizeMechanism(mechanism);
-    if (!wanted || (*wanted != xfer::Mechanism::LdSt && *wanted != xfer::Mechanism::LL)) {
-      module.emitError() << "mechanism must be one of ldst, ll, got: '" << mechanism << "'";
+    if (!wanted) {
+      module.emitError() << "mechanism must be one of ldst, ll, copy_engine, nccl, got: '" << mechanism << "'";
       return signalPassFailure();
     }
   }

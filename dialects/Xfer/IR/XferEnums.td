@@ -32,7 +32,22 @@ def Xfer_Collective : Xfer_Enum<"Collective", "what a kernel promises to compute
   I32EnumAttrCase<"None", 0, "none">,
   I32EnumAttrCase<"AllReduce", 1, "all_reduce">,
   I32EnumAttrCase<"AllGather", 2, "all_gather">,
-  I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
+  I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
+  I32EnumAttrCase<"ReduceScatter", 4, "reduce_scatter">,
+  I32EnumAttrCase<"Broadcast", 5, "broadcast">,
+  I32EnumAttrCase<"Reduce", 6, "reduce">,
+  I32EnumAttrCase<"Gather", 7, "gather">,
+  I32EnumAttrCase<"Scatter", 8, "scatter">,
+  I32EnumAttrCase<"Permute", 9, "permute">,
+  I32EnumAttrCase<"Barrier", 10, "barrier">]>;
+
+def Xfer_LibraryFunction : Xfer_Enum<"LibraryFunction", "what one call outside of our kernels does", [
+  I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
+  I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,
+  I32EnumAttrCase<"AllGather", 2, "all_gather">,
+  I32EnumAttrCase<"Broadcast", 3, "broadcast">,
+  I32EnumAttrCase<"Reduce", 4, "reduce">,
+  I32EnumAttrCase<"Message", 5, "message">]>;
 
 def Xfer_CollectiveAttr : EnumAttr<Xfer_Dialect, Xfer_Collective, "collective"> {
   let assemblyFormat = "$value";
