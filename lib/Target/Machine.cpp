@@ -8,6 +8,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <cmath>
+
 using namespace llvm;
 using namespace pkb;
 
@@ -52,13 +54,52 @@ static Error readRates(const json::Object &entry, StringRef where, MachineRates 
                       Field{"ldst_peak_gbs", rates.ldstPeakGBs}, Field{"ldst_sm_gbs", rates.ldstSmGBs},
                       Field{"ll_peak_gbs", rates.llPeakGBs}, Field{"hbm_gbs", rates.hbmGBs},
                       Field{"exposed_memory", rates.exposedMemory},
-                      Field{"exposed_memory_pipelined", rates.exposedMemoryPipelined}}) {
+                      Field{"exposed_memory_pipelined", rates.exposedMemoryPipelined}, Field{"copy_us", rates.copyUs},
+                      Field{"copy_peak_gbs", rates.copyPeakGBs}}) {
     Expected<double> value = positive(entry, field.key, where);
     if (!value)
       return value.takeError();
     field.value = *value;
   }
+  // "nccl": {"all_reduce": [[bytes, us], ...], ...}; absent where there is no library.
+  const json::Object *nccl = entry.getObject("nccl");
+  if (!nccl)
+    return Error::success();
+  for (const auto &collective : *nccl) {
+    StringRef name(collective.first);
+    const json::Array *points = collective.second.getAsArray();
+    std::vector<MachineRates::Point> &list = rates.nccl[name.str()];
+    for (const json::Value &item : points ? *points : json::Array()) {
+      const json::Array *pair = item.getAsArray();
+      std::optional<double> bytes = pair && pair->size() == 2 ? (*pair)[0].getAsNumber() : std::nullopt;
+      std::optional<double> us = bytes ? (*pair)[1].getAsNumber() : std::nullopt;
+      if (!us || *us <= 0 || *bytes <= (list.empty() ? 0 : list.back().bytes))
+        return bad("machine file " + where + ": 'nccl' of '" + name + "' must be a list of [bytes, us], ascending and positive");
+      list.push_back({*bytes, *us});
+    }
+    if (list.empty())
+      return bad("machine file " + where + ": 'nccl' of '" + name + "' must be a list of [bytes, us], ascending and positive");
+  }
   return Error::success();
+}
+
+double pkb::ncclTime(const MachineRates &rates, StringRef collective, double bytes) {
+  auto found = rates.nccl.find(collective.str());
+  if (found == rates.nccl.end())
+    found = rates.nccl.find("all_gather");
+  if (found == rates.nccl.end())
+    return -1;
+  const std::vector<MachineRates::Point> &points = found->second;
+  if (bytes <= points.front().bytes)
+    return points.front().us;
+  if (bytes >= points.back().bytes)
+    return points.back().us * bytes / points.back().bytes;
+  size_t i = 1;
+  while (points[i].bytes < bytes)
+    ++i;
+  const MachineRates::Point &low = points[i - 1], &high = points[i];
+  double share = std::log(bytes / low.bytes) / std::log(high.bytes / low.bytes);
+  return low.us * std::pow(high.us / low.us, share);
 }
 
 static Expected<Machine> parseMachine(StringRef text, StringRef where, int64_t ranks) {

@@ -139,7 +139,7 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
 void VerifyCudaEmittablePass::checkPlan(func::FuncOp main) {
   for (Operation &op : main.getBody().front()) {
     // verify_cuda_emittable_c2
-    if (!isa<cuda::LaunchOp, aten::CallOp, memref::AllocOp, memref::CopyOp, memref::ReinterpretCastOp,
+    if (!isa<cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp, memref::ReinterpretCastOp,
              memref::GetGlobalOp, func::ReturnOp>(op)) {
       reject(&op) << "has no form in the host plan";
       continue;
@@ -204,7 +204,7 @@ void VerifyCudaEmittablePass::checkEpochs(cuda::KernelOp kernel) {
 void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   // verify_cuda_emittable_c6
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
-  if (isa<cuda::KernelOp, cuda::LaunchOp>(op) || !isCuda) {
+  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
       bool finite = splat && (!isa<FloatType>(splat.getElementType()) || splat.getSplatValue<APFloat>().isFinite());

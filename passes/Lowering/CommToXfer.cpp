@@ -8,6 +8,7 @@
 
 #include "dialects/Aten/IR/Aten.h"
 #include "passes/Lowering/CollectiveKernels.h"
+#include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -230,6 +231,9 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
     bind(result, out.root, out);
     operands.push_back(out.root);
   }
+  auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+  if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl)
+    return buildLibraryCall(builder, op, operands);
   std::string name = (op->getName().stripDialect() + "_" + Twine(nextKernel++)).str();
   OpBuilder atModule(function);
   FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = buildCollectiveKernels(atModule, op, name, TypeRange(ValueRange(operands)));

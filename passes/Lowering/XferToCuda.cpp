@@ -344,12 +344,21 @@ struct ConvertXferToCudaPass : pkb::impl::ConvertXferToCudaPassBase<ConvertXferT
         return signalPassFailure();
       kernel.erase();
     }
-    SmallVector<xfer::LaunchOp> launches;
-    module.walk([&](xfer::LaunchOp launch) { launches.push_back(launch); });
-    for (xfer::LaunchOp launch : launches) {
-      OpBuilder builder(launch);
-      cuda::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getOperands());
-      launch.erase();
+    SmallVector<Operation *> steps;
+    module.walk([&](Operation *op) {
+      if (isa<xfer::LaunchOp, xfer::LibraryCallOp, xfer::TransferOp>(op))
+        steps.push_back(op);
+    });
+    for (Operation *step : steps) {
+      OpBuilder builder(step);
+      if (auto launch = dyn_cast<xfer::LaunchOp>(step))
+        cuda::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getOperands());
+      else if (auto call = dyn_cast<xfer::LibraryCallOp>(step))
+        cuda::LibraryCallOp::create(builder, call.getLoc(), call.getOperands(), call.getGroupAttr(), call.getReduceAttr(), call.getFactorsAttr(),
+                                    call.getCallsAttr(), call.getPredictedUsAttr());
+      else if (auto transfer = dyn_cast<xfer::TransferOp>(step))
+        cuda::TransferOp::create(builder, transfer.getLoc(), transfer.getOperands(), transfer.getGroupAttr(), transfer.getCallsAttr());
+      step->erase();
     }
   }
 };

@@ -22,7 +22,7 @@ def SelectMechanismPass : Pass<"pkb-select-mechanism", "::mlir::ModuleOp"> {
   let options = [
     Option<"target", "target", "std::string", /*default=*/"\"\"", "target machine and number of ranks, such as h200x4">,
     Option<"targetFile", "target-file", "std::string", /*default=*/"\"\"", "machine file that replaces the built-in ones">,
-    Option<"mechanism", "mechanism", "std::string", /*default=*/"\"\"", "use this mechanism for every collective (ldst, ll)">,
+    Option<"mechanism", "mechanism", "std::string", /*default=*/"\"\"", "use this mechanism for every collective (ldst, ll, copy_engine, nccl)">,
     Option<"arenaBytes", "arena-bytes", "int64_t", /*default=*/"256ll << 20", "bytes of the symmetric region of one rank">,
   ];
   let dependentDialects = ["::pkb::xfer::XferDialect", "::pkb::cuda::CudaDialect"];

@@ -19,15 +19,6 @@ static double microseconds(double bytes, double gbs) { return bytes / (gbs * 1e3
 /// LL: 64 vectors a block, so that all lines are in flight at once; one chunk per block.
 static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
   Choice choice{Mechanism::LL, {}, 0, {}};
-  int64_t capacity = pkb_ll_slot_bytes(exchange.ranks) / 2;
-  if (exchange.messageBytes > capacity) {
-    choice.reason = llvm::formatv("message of {0} bytes exceeds the {1} bytes of an LL slot", exchange.messageBytes, capacity);
-    return choice;
-  }
-  if (!exchange.meets) {
-    choice.reason = "some rank gets no lines of another one, so it would not wait for it";
-    return choice;
-  }
   constexpr int64_t threads = 128, vectorBytes = 16, vectorsPerBlock = 64;
   int64_t vectors = divideCeil(std::max<int64_t>(exchange.messageBytes, 1), vectorBytes);
   int64_t blocks = std::clamp<int64_t>(divideCeil(vectors, vectorsPerBlock), 1, PKB_MAX_BLOCKS);
@@ -80,10 +71,6 @@ static Choice chooseLdSt(mlir::MLIRContext *context, const Exchange &exchange, c
     geometry.chunk = alignTo(geometry.chunk / 2, 16);
   while (staging() > half && geometry.blocks > 1)
     geometry.blocks /= 2;
-  if (staging() > half) {
-    choice.reason = llvm::formatv("staging of {0} bytes exceeds the {1} bytes of the arena's half", staging(), half);
-    return choice;
-  }
   choice.schedule = ScheduleAttr::get(context, Mechanism::LdSt, geometry.blocks, geometry.threads, geometry.chunk, geometry.depth,
                                       geometry.slots, geometry.unroll, divideCeil(geometry.blocks, machine.sms));
   double wire = static_cast<double>(exchange.messageBytes) * exchange.messages;
@@ -95,6 +82,55 @@ static Choice chooseLdSt(mlir::MLIRContext *context, const Exchange &exchange, c
   return choice;
 }
 
+/// Whole messages in fixed slots: one chunk per block, so that a message lies in one piece.
+static Choice chooseCopyEngine(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
+  constexpr int64_t align = 512, threads = 512, smallChunk = 8192;
+  int64_t bytes = std::max<int64_t>(exchange.messageBytes, 16);
+  int64_t chunk = std::max<int64_t>(alignTo(std::min(bytes, smallChunk), 16), alignTo(divideCeil(bytes, PKB_MAX_BLOCKS), align));
+  int64_t blocks = divideCeil(bytes, chunk);
+  Choice choice{Mechanism::CopyEngine, {}, 0, {}};
+  choice.schedule = ScheduleAttr::get(context, Mechanism::CopyEngine, blocks, threads, chunk, /*depth=*/0, /*slots=*/1, /*unroll=*/2,
+                                      divideCeil(blocks, machine.sms));
+  double peers = exchange.ranks - 1, wire = static_cast<double>(exchange.messageBytes) * peers;
+  // Three waits for peers: for their slots, for their data, for their having read ours. The copy out begins when all has come.
+  choice.predictedUs = 2 * (machine.rates.kernelUs + machine.rates.orderUs) + 3 * machine.rates.hopUs + machine.rates.copyUs * peers +
+                       microseconds(wire, machine.rates.copyPeakGBs) + microseconds(2 * (exchange.messageBytes + wire), machine.rates.hbmGBs);
+  return choice;
+}
+
+/// Bytes that one rank receives where the library moves as little as it can.
+static double receivedBytes(const Exchange &exchange) {
+  double peers = exchange.ranks - 1, bytes = exchange.messageBytes;
+  if (exchange.collective == Collective::AllReduce)
+    return 2 * bytes * peers / exchange.ranks;
+  bool oneMessage = exchange.collective == Collective::Broadcast || exchange.collective == Collective::Permute ||
+                    exchange.collective == Collective::Reduce;
+  return oneMessage ? bytes : bytes * peers;
+}
+
+/// The other fields of its schedule mean nothing.
+static Choice chooseNccl(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
+  Choice choice{Mechanism::Nccl, {}, 0, {}};
+  choice.predictedUs = exchange.ranks == 1 ? machine.rates.kernelUs
+                                           : ncclTime(machine.rates, stringifyCollective(exchange.collective), receivedBytes(exchange));
+  if (choice.predictedUs < 0) {
+    choice.reason = "the machine file has no times of NCCL";
+    return choice;
+  }
+  choice.schedule = ScheduleAttr::get(context, Mechanism::Nccl, /*blocks=*/1, /*threads=*/1, /*chunk=*/16, /*depth=*/0, /*slots=*/1, /*unroll=*/1,
+                                      /*perSm=*/1);
+  return choice;
+}
+
 llvm::SmallVector<Choice> pkb::enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
-  return {chooseLdSt(context, exchange, machine), chooseLL(context, exchange, machine)};
+  using Chooser = Choice (*)(mlir::MLIRContext *, const Exchange &, const Machine &);
+  llvm::SmallVector<Choice> choices;
+  for (auto [mechanism, choose] : {std::pair<Mechanism, Chooser>(Mechanism::LdSt, chooseLdSt), {Mechanism::LL, chooseLL},
+                                   {Mechanism::CopyEngine, chooseCopyEngine}, {Mechanism::Nccl, chooseNccl}}) {
+    if (std::optional<std::string> reason = whyIllegal(mechanism, exchange))
+      choices.push_back(Choice{mechanism, {}, 0, *reason});
+    else
+      choices.push_back(choose(context, exchange, machine));
+  }
+  return choices;
 }

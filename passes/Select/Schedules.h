@@ -9,19 +9,15 @@
 #ifndef PKB_PASSES_SELECT_SCHEDULES_H
 #define PKB_PASSES_SELECT_SCHEDULES_H
 
-#include "dialects/Xfer/IR/Xfer.h"
+#include "pkb/Analysis/Mechanisms.h"
 #include "pkb/Target/Machine.h"
 
 namespace pkb {
 
 /// What a collective asks of the link.
-struct Exchange {
-  int64_t ranks = 1;
-  int64_t messageBytes = 0; // from one rank to one other, the longest
-  int64_t messages = 0;     // of which the busiest rank sends or gets so many
-  bool meets = true;        // every rank gets lines of every other one, so that LL lines alone tell it that all have begun
-  int64_t localBytes = 0;   // read and written in device memory besides what arrives, per rank
-  int64_t arenaBytes = 0;
+struct Exchange : MechanismQuestion {
+  int64_t messages = 0;   // of the longest size, that the busiest rank sends or gets
+  int64_t localBytes = 0; // read and written in device memory besides what arrives, per rank
 };
 
 /// One mechanism for one exchange: a schedule and its predicted time, or why it is not legal.
@@ -32,7 +28,7 @@ struct Choice {
   std::string reason;
 };
 
-/// Every mechanism that kernels can carry out.
+/// Every mechanism that can carry out a collective.
 llvm::SmallVector<Choice> enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine);
 
 } // namespace pkb

@@ -18,10 +18,13 @@ using namespace mlir;
 using namespace pkb;
 
 /// What `op` sends and touches.
-static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes) {
+static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, const Machine &machine) {
   Exchange exchange;
+  exchange.collective = collectiveNamed(op);
+  exchange.reduction = op.getReduceKind();
   exchange.ranks = op.getGroup().getSize();
   exchange.arenaBytes = arenaBytes;
+  exchange.copyEngines = machine.copyEngines;
   auto bytes = [](Value value) {
     auto type = cast<RankedTensorType>(value.getType());
     return type.getNumElements() * xfer::elementBytes(type.getElementType());
@@ -34,17 +37,16 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes) {
   if (isa<comm::PermuteOp>(op.getOperation()))
     exchange.messages = std::min<int64_t>(exchange.messages, 1);
   if (op.getCollectiveInputs().empty()) {
-    exchange.meets = false;
+    exchange.even = false;
     return exchange;
   }
   Value input = op.getCollectiveInputs().front();
+  exchange.element = cast<RankedTensorType>(input.getType()).getElementType();
   exchange.messageBytes = bytes(input) / op.getPartCount();
-  bool some = exchange.messageBytes > 0 || exchange.ranks == 1;
-  exchange.meets = some && !isa<comm::RootedOpInterface, comm::PermuteOp>(op.getOperation());
+  exchange.even = talksToAll(exchange.collective);
   if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
-    int64_t element = xfer::elementBytes(cast<RankedTensorType>(input.getType()).getElementType());
-    exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * element;
-    exchange.meets = !llvm::is_contained(uneven.getCounts(), 0);
+    exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * xfer::elementBytes(exchange.element);
+    exchange.even &= !llvm::is_contained(uneven.getCounts(), 0);
   }
   return exchange;
 }
@@ -66,7 +68,7 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
                                           std::optional<xfer::Mechanism> wanted) {
   if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
     return success();
-  Exchange exchange = exchangeOf(op, arenaBytes);
+  Exchange exchange = exchangeOf(op, arenaBytes, machine);
   SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);
   const Choice *best = nullptr;
   std::string table;
@@ -112,8 +114,8 @@ void SelectMechanismPass::runOnOperation() {
   std::optional<xfer::Mechanism> wanted;
   if (!mechanism.empty()) {
     wanted = xfer::symbolizeMechanism(mechanism);
-    if (!wanted || (*wanted != xfer::Mechanism::LdSt && *wanted != xfer::Mechanism::LL)) {
-      module.emitError() << "mechanism must be one of ldst, ll, got: '" << mechanism << "'";
+    if (!wanted) {
+      module.emitError() << "mechanism must be one of ldst, ll, copy_engine, nccl, got: '" << mechanism << "'";
       return signalPassFailure();
     }
   }

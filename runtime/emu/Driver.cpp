@@ -28,6 +28,22 @@ thread_local std::array<CurrentDevice, PKB_EMU_MAX_INSTANCES> currentDevices;
 pkb_cu_context contextOf(int device) { return reinterpret_cast<pkb_cu_context>(uintptr_t(0xC0DE0000) + uintptr_t(device)); }
 int deviceOf(pkb_cu_context context) { return int(reinterpret_cast<uintptr_t>(context) - uintptr_t(0xC0DE0000)); }
 
+} // namespace
+
+int addOperation(Emulator &emulator, int device, pkb_cu_stream stream, OpRef op) {
+  std::lock_guard<std::mutex> guard(emulator.mutex);
+  Stream *at = emulator.findStream(stream, device);
+  if (emulator.watching()) {
+    const CurrentDevice &now = currentDevices[size_t(emulator.slot)];
+    if (now.generation == emulator.generation)
+      op->enqueued = now.known;
+    op->enqueued.join(emulator.settled);
+  }
+  return at ? emulator.enqueue(at, std::move(op)) : kInvalidHandle;
+}
+
+namespace {
+
 template <int Slot>
 struct Table {
   static Emulator &emu() { return *slots[Slot]; }
@@ -168,13 +184,7 @@ struct Table {
     int device;
     if (int error = check(device))
       return error;
-    std::lock_guard<std::mutex> guard(emu().mutex);
-    Stream *at = emu().findStream(stream, device);
-    if (emu().watching()) {
-      op->enqueued = current().known;
-      op->enqueued.join(emu().settled);
-    }
-    return at ? emu().enqueue(at, std::move(op)) : kInvalidHandle;
+    return addOperation(emu(), device, stream, std::move(op));
   }
   static OpRef make(OpKind kind) {
     auto op = std::make_shared<Op>();
@@ -604,7 +614,21 @@ struct Table {
     return emu().execs.erase(reinterpret_cast<Graph *>(exec)) ? kOk : kInvalidHandle;
   }
 
+  static int ncclUniqueId(pkb_nccl_id *id) {
+    memset(id, 0, sizeof(*id));
+    snprintf(id->bytes, sizeof(id->bytes), "emulated %d.%llu.%llu", Slot, static_cast<unsigned long long>(emu().generation),
+             static_cast<unsigned long long>(generations++));
+    return 0;
+  }
+  static int ncclInit(pkb_nccl_comm *out, int ranks, pkb_nccl_id id, int rank) {
+    return joinWorld(out, emu(), std::string(id.bytes, strnlen(id.bytes, sizeof(id.bytes))), ranks, rank, device());
+  }
+
   static void fill(pkb_driver &d) {
+    pkb_nccl &nccl = static_cast<Emulator *>(d.impl)->nccl;
+    fillNccl(nccl);
+    nccl.unique_id = ncclUniqueId, nccl.comm_init_rank = ncclInit;
+    d.nccl = &nccl;
     d.init = init, d.device_count = deviceCount, d.device_get = deviceGet, d.device_name = deviceName, d.device_attribute = attribute;
     d.can_access_peer = canAccessPeer, d.primary_ctx_retain = ctxRetain, d.primary_ctx_release = ctxRelease;
     d.ctx_set_current = ctxSet, d.ctx_get_current = ctxGet, d.ctx_enable_peer_access = enablePeer;

@@ -7,6 +7,7 @@
 
 #include "Memory.h"
 #include "Model.h"
+#include "Nccl.h"
 #include "Ops.h"
 #include "pkb_rt/emu.h"
 #include "pkb_rt/layout.h"
@@ -120,7 +121,7 @@ struct Kernel {
   bool draining = false; // all threads have ended, not all stores are visible
 };
 
-enum class OpKind { kernel, copy, set, host, record, wait, graph };
+enum class OpKind { kernel, copy, set, host, record, wait, graph, nccl };
 
 struct Op {
   OpKind kind;
@@ -142,6 +143,8 @@ struct Op {
   void (*call)(void *) = nullptr;
   void *user = nullptr;
   bool hostReturned = false;
+  // nccl
+  std::shared_ptr<NcclGroup> nccl;
   // graph: the hidden streams that run it
   std::shared_ptr<Graph> graph;
   std::vector<std::unique_ptr<Stream>> hidden;
@@ -217,6 +220,8 @@ public:
   int slot;
   uint64_t generation = 0; // tells it from an earlier emulator of its slot
   pkb_driver driver{};
+  pkb_nccl nccl{};
+  std::map<std::string, std::shared_ptr<NcclWorld>> ncclWorlds; // by unique id
   std::mutex mutex;
   Knowledge settled; // proof mode: what some host has waited for and all may know
   std::condition_variable wake;   // of the scheduler

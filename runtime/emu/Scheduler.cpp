@@ -277,6 +277,9 @@ std::string Emulator::deadlockText() {
   if (shown > kShown)
     text += "\n  and " + std::to_string(shown - kShown) + " more";
   for (Stream *stream : active)
+    if (!stream->queue.empty() && stream->queue.front()->started && stream->queue.front()->kind == OpKind::nccl)
+      text += "\n  " + ncclWaitText(*stream->queue.front(), *stream);
+  for (Stream *stream : active)
     if (!stream->queue.empty() && !stream->queue.front()->started)
       text += "\n  device " + std::to_string(stream->device) + ", stream " + std::to_string(stream->id) +
               ": its next operation waits for another stream";

@@ -90,6 +90,8 @@ OpRef Op::copy() const {
   clone->value = value;
   clone->call = call;
   clone->user = user;
+  if (nccl)
+    clone->nccl = std::make_shared<NcclGroup>(*nccl);
   return clone;
 }
 
@@ -169,6 +171,9 @@ bool Emulator::advanceStreams() {
           case OpKind::host:
             startHostCall(stream, op);
             break;
+          case OpKind::nccl:
+            startNccl(stream, op);
+            break;
           }
           break;
         }
@@ -198,6 +203,10 @@ bool Emulator::advanceStreams() {
           }
         } else if (op->kind == OpKind::host) {
           ended = op->hostReturned;
+        } else if (op->kind == OpKind::nccl) {
+          ended = broken || op->nccl->pending == 0 || op->nccl->world->aborted;
+          if (broken && devices[stream->device].dead)
+            result = kUnavailable;
         }
         if (!ended)
           break;

@@ -232,6 +232,14 @@ void pkb_program::planGraph() {
         mark(step.from, seen);
         mark(step.to, seen);
       }
+    } else if (step.kind == StepKind::Library || step.kind == StepKind::Transfer) { // addresses that nobody can patch
+      for (const LibraryCall &call : step.calls) {
+        mark(call.from.slot, seen);
+        if (step.kind == StepKind::Library) {
+          mark(call.to.slot, seen);
+          mark(call.to.slot, written);
+        }
+      }
     } else {
       if (aten->step_is_random(atenPlan, planned.index)) {
         plan.why = cat("step ", planned.step, " draws random numbers");

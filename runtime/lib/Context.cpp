@@ -4,6 +4,7 @@
 #include "DriverAbi.h"
 #include "Environment.h"
 #include "Error.h"
+#include "Nccl.h"
 #include "pkb_rt/layout.h"
 
 #include <algorithm>
@@ -197,15 +198,38 @@ Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, bool captu
   return *group.channels.back();
 }
 
+Communicator &pkb_context::communicator(const std::vector<int> &ranks) {
+  for (auto &communicator : communicators) {
+    if (communicator->ranks == ranks) {
+      return *communicator;
+    }
+  }
+  auto fresh = std::make_unique<Communicator>(*this, ranks);
+  std::lock_guard<std::mutex> lock(communicatorsMutex);
+  communicators.push_back(std::move(fresh));
+  return *communicators.back();
+}
+
+/// Kernels of NCCL do not know the abort word.
+void pkb_context::abortCommunicators() {
+  std::lock_guard<std::mutex> lock(communicatorsMutex);
+  for (auto &communicator : communicators) {
+    communicator->abort();
+  }
+}
+
 void pkb_context::abort(const std::string &reason) {
-  std::lock_guard<std::mutex> lock(textMutex);
-  if (abortText.empty()) {
-    abortText = reason;
+  {
+    std::lock_guard<std::mutex> lock(textMutex);
+    if (abortText.empty()) {
+      abortText = reason;
+    }
+    if (abortWord) {
+      __atomic_store_n(const_cast<uint32_t *>(abortWord), 1u, __ATOMIC_RELEASE);
+    }
+    abortSet.store(true, std::memory_order_release);
   }
-  if (abortWord) {
-    __atomic_store_n(const_cast<uint32_t *>(abortWord), 1u, __ATOMIC_RELEASE);
-  }
-  abortSet.store(true, std::memory_order_release);
+  abortCommunicators();
 }
 
 void pkb_context::leave(const std::string &reason) {
@@ -318,6 +342,7 @@ void pkb_context::shutdown(bool meet) {
     bootstrap->closeAll();
   }
   groups.clear();
+  communicators.clear();
   if (driver) {
     if (watchEvent) {
       driver->event_destroy(watchEvent);

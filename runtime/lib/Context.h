@@ -19,6 +19,8 @@
 
 namespace pkb_rt {
 
+class Communicator;
+
 /// Flags, parities and staging of one (group, stream).
 struct Channel {
   std::unique_ptr<Region> region;
@@ -54,6 +56,9 @@ struct pkb_context {
   /// The group's channel for `stream`: the bound one, else a spare, else a new one made together with the other ranks
   /// (not possible while the stream is being captured).
   pkb_rt::Channel &channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, bool capturing);
+
+  /// NCCL's communicator of these ranks, made on first use. Collective over `ranks`.
+  pkb_rt::Communicator &communicator(const std::vector<int> &ranks);
 
   bool lost() const { return abortSet.load(std::memory_order_acquire); }
   /// What the watchdog saw, with the report of the device if there is one.
@@ -117,7 +122,11 @@ private:
   std::unique_ptr<pkb_rt::Channel> makeChannel(const std::vector<int> &ranks);
   pkb_rt::RegionSite site();
 
+  void abortCommunicators();
+
   std::vector<std::unique_ptr<pkb_rt::RankGroup>> groups;
+  std::vector<std::unique_ptr<pkb_rt::Communicator>> communicators;
+  std::mutex communicatorsMutex; // the watchdog ends them
   std::mutex groupsMutex; // the watchdog looks at the channels too
   std::thread watchdog;
   std::atomic<bool> stopping{false}, closing{false}, abortSet{false};

@@ -80,15 +80,19 @@ private:
   std::string where;
 };
 
-Shape readShape(const Reader &reader) {
-  Shape shape;
+int32_t readDtype(const Reader &reader) {
   std::string name = reader.string("dtype");
   auto *row =
       std::find_if(std::begin(kDtypes), std::end(kDtypes), [&](const DtypeRow &row) { return name == row.name; });
   if (row == std::end(kDtypes)) {
     reader.bad("has dtype '", name, "', which this run time does not know");
   }
-  shape.dtype = int32_t(row - kDtypes);
+  return int32_t(row - kDtypes);
+}
+
+Shape readShape(const Reader &reader) {
+  Shape shape;
+  shape.dtype = readDtype(reader);
   shape.sizes = reader.integers("sizes");
   shape.strides = reader.integers("strides");
   if (shape.sizes.size() != shape.strides.size() || shape.sizes.size() > PKB_MAX_DIMS) {
@@ -297,6 +301,92 @@ void collectSlots(const Reader &reader, const Json &json, size_t slots, std::vec
   }
 }
 
+/// The value of a word in a table of words, by its place.
+template <typename Enum, size_t N>
+Enum readWord(const Reader &reader, const char *key, const char *const (&words)[N]) {
+  std::string text = reader.string(key);
+  for (size_t i = 0; i < N; ++i) {
+    if (text == words[i]) {
+      return Enum(i);
+    }
+  }
+  reader.bad("has ", key, " '", text, "', which this run time does not know");
+}
+
+constexpr const char *kFunctions[] = {"all_reduce", "reduce_scatter", "all_gather", "broadcast", "reduce", "message"};
+constexpr const char *kReductions[] = {"none", "sum", "avg", "min", "max", "prod", "premul_sum"};
+
+Pointer readPlace(const Manifest &m, const Reader &reader, const char *key) {
+  Reader place(reader.at(key), reader.place() + " " + key);
+  return {int32_t(place.integer("slot", 0, int64_t(m.slots.size()) - 1)), place.integer("offset", 0, int64_t(1) << 56)};
+}
+
+/// A `library` step, or with `transfer` one whose messages go to an offset in the staging memory of their destination.
+void readCalls(Manifest &m, const Reader &reader, Step &step, bool transfer) {
+  step.kind = transfer ? StepKind::Transfer : StepKind::Library;
+  if (!transfer && reader.string("library") != "nccl") {
+    reader.bad("calls library '", reader.string("library"), "', which this run time does not know");
+  }
+  step.group = int32_t(reader.integer("group", 0, int64_t(m.groups.size()) - 1));
+  step.dtype = readDtype(reader);
+  if (reader.has("reduce")) {
+    step.reduce = readWord<LibraryReduce>(reader, "reduce", kReductions);
+  }
+  const auto &rows = m.groups[size_t(step.group)].rows;
+  int64_t ranks = int64_t(rows.front().size()), bytes = dtypeBytes(step.dtype);
+  for (const auto &row : rows) {
+    if (int64_t(row.size()) != ranks) {
+      reader.bad("is for a group whose rows have ", ranks, " and ", row.size(), " ranks");
+    }
+  }
+  if (step.reduce == LibraryReduce::PremulSum) {
+    for (const Json &item : reader.array("factors")) {
+      if (!item.is_number()) {
+        reader.bad("'factors' must be numbers, got: ", item.dump());
+      }
+      step.factors.push_back(item.get<double>());
+    }
+    if (step.factors.size() != rows.size() * size_t(ranks)) {
+      reader.bad("must have ", rows.size() * size_t(ranks), " factors, got: ", step.factors.size());
+    }
+  }
+  for (const Json &item : reader.array("calls")) {
+    Reader entry(item, reader.place() + " call");
+    LibraryCall call;
+    call.function = readWord<LibraryFunction>(entry, "function", kFunctions);
+    call.count = entry.integer("count", 0, (int64_t(1) << 56) / bytes);
+    bool message = call.function == LibraryFunction::Message;
+    if (transfer && !message) {
+      entry.bad("must be a message, got: ", entry.at("function").dump());
+    }
+    bool reduces = call.function == LibraryFunction::AllReduce || call.function == LibraryFunction::ReduceScatter ||
+                   call.function == LibraryFunction::Reduce;
+    if (reduces && step.reduce == LibraryReduce::None) {
+      entry.bad("reduces, and its step names no reduction");
+    }
+    if (call.function == LibraryFunction::Broadcast || call.function == LibraryFunction::Reduce) {
+      call.root = int32_t(entry.integer("root", 0, ranks - 1));
+    }
+    if (message) {
+      call.source = int32_t(entry.integer("source", 0, ranks - 1));
+      call.dest = int32_t(entry.integer("dest", 0, ranks - 1));
+    }
+    if (entry.has("row")) {
+      call.row = int32_t(entry.integer("row", 0, int64_t(rows.size()) - 1));
+    }
+    call.from = readPlace(m, entry, "from");
+    if (!transfer) {
+      call.to = readPlace(m, entry, "to");
+    } else {
+      call.to.offset = entry.integer("to", 0, int64_t(1) << 46);
+      if (pkb_stage_offset(int(ranks)) + call.to.offset + call.count * bytes > m.regionBytes) {
+        entry.bad("ends behind the ", m.regionBytes, " bytes of the region");
+      }
+    }
+    step.calls.push_back(call);
+  }
+}
+
 void readSteps(Manifest &m, const Json &list) {
   for (size_t i = 0; i < list.size(); ++i) {
     Reader reader(list[i], cat("step ", i));
@@ -323,6 +413,8 @@ void readSteps(Manifest &m, const Json &list) {
       if (from.sizes != to.sizes) {
         reader.bad("copies slot ", step.from, " into slot ", step.to, ", whose sizes differ");
       }
+    } else if (kind == "library" || kind == "transfer") {
+      readCalls(m, reader, step, kind == "transfer");
     } else {
       reader.bad("has kind '", kind, "', which this run time does not know");
     }

@@ -42,7 +42,22 @@ struct Pointer {
   int64_t offset = 0; // bytes
 };
 
-enum class StepKind { Launch, Aten, Copy };
+enum class StepKind { Launch, Aten, Copy, Library, Transfer };
+
+/// What a call of a `library` or `transfer` step does. The first five are collectives of the whole group; a message goes from one rank to
+/// one other, or to itself.
+enum class LibraryFunction { AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, Message };
+enum class LibraryReduce { None, Sum, Avg, Min, Max, Prod, PremulSum };
+
+/// One of the calls that a step makes together. Ranks are positions in the group.
+struct LibraryCall {
+  LibraryFunction function = LibraryFunction::Message;
+  Pointer from, to;
+  int64_t count = 0;   // elements: of the message, of the part that one rank contributes or (reduce_scatter) gets
+  int32_t root = 0;    // Broadcast, Reduce
+  int32_t source = 0, dest = 0; // Message
+  int32_t row = -1;             // of the group; -1: all rows
+};
 
 struct Step {
   StepKind kind = StepKind::Launch;
@@ -53,6 +68,11 @@ struct Step {
   std::vector<Pointer> pointers;
   // Copy
   int32_t from = 0, to = 0;
+  // Library, Transfer (which has messages alone, `to` being an offset in the staging memory of the destination)
+  std::vector<LibraryCall> calls;
+  LibraryReduce reduce = LibraryReduce::None;
+  std::vector<double> factors; // of PremulSum: one for each rank of the group, row by row
+  int32_t dtype = PKB_U8;
   // Aten: the step as JSON, for the C table; the slots it names at all, and those among its results
   std::string json;
   std::vector<int32_t> uses, makes;

@@ -7,6 +7,7 @@
 
 #include "Context.h"
 #include "Manifest.h"
+#include "Nccl.h"
 #include "pkb_rt/aten.h"
 
 #include <memory>
@@ -52,9 +53,37 @@ struct PlanCopy {
   size_t bytes = 0;
 };
 
+/// One call of NCCL by this rank, or a message to itself.
+struct PlanLibraryCall {
+  LibraryFunction function;
+  bool sends = false, receives = false; // Message
+  Address from, to;
+  size_t count = 0; // elements of `type`; bytes of a message
+  int peer = 0;     // or root
+};
+
+struct PlanLibrary {
+  Communicator *communicator = nullptr;
+  std::vector<PlanLibraryCall> calls;
+  int type = 0, op = 0; // of reductions
+  bool ownOp = false;   // made for this step
+};
+
+/// Copies from tensors into the staging memory of peers, by the copy engines.
+struct PlanTransfer {
+  uint32_t group = 0; // index into Program::groups
+  struct Message {
+    Address from;
+    int member = 0;     // of the group
+    int64_t offset = 0; // in the member's region
+    size_t bytes = 0;
+  };
+  std::vector<Message> messages;
+};
+
 struct PlanStep {
   StepKind kind;
-  int32_t index; // into launches, copies, or number of the step in the ATen plan
+  int32_t index; // into launches, copies, libraries, transfers, or number of the step in the ATen plan
   int32_t step;
 };
 
@@ -109,6 +138,9 @@ struct pkb_program {
   int32_t stepCount() const { return int32_t(steps.size()); }
 
 private:
+  /// Other ranks take part in a call.
+  bool meetsPeers() const;
+
   // ProgramLoad.cpp
   void loadLocally(const std::string &path, const std::string &cacheDir);
   void loadModule(const std::string &path, const std::string &text, const std::string &cacheDir);
@@ -119,6 +151,17 @@ private:
   void planAten();
   void planGraph();
   void planLaunch(const pkb_rt::Step &step, int32_t number);
+  // ProgramLibrary.cpp
+  void openCommunicators();
+  void planLibrary(const pkb_rt::Step &step, int32_t number);
+  void planTransfer(const pkb_rt::Step &step, int32_t number);
+  pkb_status runLibrary(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
+  pkb_status runTransfer(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
+  void closeLibraries();
+  /// The row of a group that the own rank is in, and its place there; -1 if it is in none.
+  std::pair<int32_t, int32_t> placeIn(const pkb_rt::Group &group) const;
+  /// The place of a call's memory, behind which there are `bytes` bytes.
+  pkb_rt::Address rangeOf(const pkb_rt::Pointer &pointer, int64_t bytes, int32_t step);
   pkb_rt::Address addressOf(int32_t slot, int64_t offset);
   void openAtenPlan();
   void unload();
@@ -142,12 +185,15 @@ private:
   pkb_cu_module module = nullptr;
   pkb_cu_ptr constants = 0;
   std::vector<pkb_rt::RankGroup *> groups; // those the own rank is in and launches on
+  std::vector<pkb_rt::Communicator *> communicatorOfManifest; // null: not a member or not used
   std::vector<int32_t> groupOfManifest;    // manifest group -> index into groups, -1: not a member or not used
   std::vector<pkb_cu_function> functions;  // per manifest kernel
   std::vector<pkb_rt::TensorGuard> inputGuards, outputGuards;
   std::vector<pkb_rt::PlanLaunch> launches;
   std::vector<pkb_rt::PlanPatch> patches;
   std::vector<pkb_rt::PlanCopy> copies;
+  std::vector<pkb_rt::PlanLibrary> libraries;
+  std::vector<pkb_rt::PlanTransfer> transfers;
   std::vector<pkb_rt::PlanStep> steps;
   size_t paramBytes = 0;
   std::vector<char *> sources; // base addresses of the call under way

@@ -226,7 +226,7 @@ pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, 
 /// A call that one rank does not make would leave the others' kernels waiting, and their next calls would meet the
 /// wrong ones of this rank. So a refusal is a common one, or an error on all ranks.
 pkb_status pkb_program::refuse(pkb_status status) {
-  if (groups.empty() || context.size == 1) {
+  if (!meetsPeers() || context.size == 1) {
     return status;
   }
   std::string reason = pkb_last_error();
@@ -263,7 +263,7 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
     }
   }
   sources[workspaceSource] = reinterpret_cast<char *>(binding->workspace);
-  if (!groups.empty()) {
+  if (meetsPeers()) {
     context.countCall();
   }
   pkb_status status = PKB_OK;
@@ -278,7 +278,7 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
       status = endFrame(*binding, capturing != 0, status);
     }
   }
-  if (__builtin_expect(status != PKB_OK, 0) && !groups.empty()) {
+  if (__builtin_expect(status != PKB_OK, 0) && meetsPeers()) {
     // Half a call: the peers' kernels would wait for the rest, and take the next call for it.
     std::string text = pkb_last_error();
     context.leave(text);
@@ -331,6 +331,16 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing, CallGra
       }
       break;
     }
+    case StepKind::Library:
+      if (pkb_status status = runLibrary(step, binding)) {
+        return status;
+      }
+      break;
+    case StepKind::Transfer:
+      if (pkb_status status = runTransfer(step, binding)) {
+        return status;
+      }
+      break;
     case StepKind::Aten:
       if (pkb_status status = runAten(step, binding)) {
         return status;

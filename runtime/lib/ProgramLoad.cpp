@@ -46,7 +46,8 @@ pkb_program::pkb_program(pkb_context &context, const std::string &path, const st
     // Every rank walks the same list of groups, so their members meet in the same order.
     groupOfManifest.assign(manifest.groups.size(), -1);
     for (const Step &step : manifest.steps) {
-      if (step.kind != StepKind::Launch || groupOfManifest[size_t(step.group)] >= 0) {
+      bool onChannel = step.kind == StepKind::Launch || step.kind == StepKind::Transfer;
+      if (!onChannel || groupOfManifest[size_t(step.group)] >= 0) {
         continue;
       }
       for (const auto &row : manifest.groups[size_t(step.group)].rows) {
@@ -56,6 +57,7 @@ pkb_program::pkb_program(pkb_context &context, const std::string &path, const st
         }
       }
     }
+    openCommunicators();
     planSteps();
     context.nameSites(manifest.sites);
   } catch (...) {
@@ -207,6 +209,10 @@ void pkb_program::planSteps() {
       if (groupOfManifest[size_t(step.group)] >= 0) {
         planLaunch(step, int32_t(i));
       }
+    } else if (step.kind == StepKind::Library) {
+      planLibrary(step, int32_t(i));
+    } else if (step.kind == StepKind::Transfer) {
+      planTransfer(step, int32_t(i));
     } else if (step.kind == StepKind::Aten) {
       steps.push_back({StepKind::Aten, atenSteps++, int32_t(i)});
     } else {
@@ -347,7 +353,7 @@ void pkb_program::openAtenPlan() {
         continue;
       }
       json = cat("{\"kind\": \"copy\", \"from\": ", step.from, ", \"to\": ", step.to, "}");
-    } else if (step.kind == StepKind::Launch) {
+    } else if (step.kind != StepKind::Aten) {
       continue;
     }
     if (aten->plan_add(atenPlan, json.c_str(), error, sizeof(error)) != PKB_ATEN_DONE) {
@@ -368,6 +374,7 @@ void pkb_program::unload() {
   for (auto &binding : bindings) {
     binding->graph.reset();
   }
+  closeLibraries();
   if (aten) {
     for (pkb_aten_frame *kept : keptFrames) {
       aten->frame_destroy(kept);

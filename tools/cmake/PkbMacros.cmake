@@ -175,7 +175,7 @@ endfunction()
 function(pkb_finish)
   # What tools/quickstart needs: the tools and the run time, no tests.
   add_custom_target(pkb-main-job)
-  foreach(target pkb-opt pkb-run pkb_rt PkbEmu pkb_emu pkb_aten pkb_torch)
+  foreach(target pkb-opt pkb-run pkb-calibrate pkb_rt PkbEmu pkb_emu pkb_aten pkb_torch)
     if(TARGET ${target})
       add_dependencies(pkb-main-job ${target})
     endif()

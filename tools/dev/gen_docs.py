@@ -74,6 +74,29 @@ def family_page(root, source):
     return BANNER.format(os.path.relpath(source, root)) + f"# Passes: {family}\n\n" + page
 
 
+def mechanisms_page(root):
+    """The table of legality, from include/pkb/Analysis/Mechanisms.def; None where there is none."""
+    source = os.path.join(root, "include", "pkb", "Analysis", "Mechanisms.def")
+    if not os.path.exists(source):
+        return None
+    with open(source, encoding="utf-8") as f:
+        text = f.read()
+    rows = re.findall(r"^PKB_CAN\((\w+), ([\w| ]+), ([\w| ]+), ([\w| ]+)\)$", text, re.M)
+    needs = re.findall(r'^PKB_NEEDS\((\w+), (\w+), "(.*)"\)$', text, re.M)
+    if len(rows) != len(re.findall(r"^PKB_CAN\(", text, re.M)) or len(needs) != len(re.findall(r"^PKB_NEEDS\(", text, re.M)):
+        raise DocError("include/pkb/Analysis/Mechanisms.def: a row is not of the form PKB_CAN(a, b, c, d) or PKB_NEEDS(a, b, \"text\")")
+    with open(os.path.join(root, "dialects", "Xfer", "IR", "XferEnums.td"), encoding="utf-8") as f:
+        names = dict(re.findall(r'I32EnumAttrCase<"(\w+)", \d+, "(\w+)">', f.read().split("def Xfer_MechanismAttr")[0]))
+    page = ("# Mechanisms\n\nWhat each mechanism can carry out. *Moves*: collectives that only move data; *reduces*: those that combine; *waits*: the barrier.\n"
+            "A mechanism that is not listed carries out nothing.\n\n| mechanism | collectives | reductions | elements |\n|---|---|---|---|\n")
+    def cell(words):
+        return re.sub(r"([a-z])([A-Z])", lambda m: m[1] + " " + m[2].lower(), words).replace(" | ", ", ").replace("No reduction", "–")
+    page += "".join(f"| `{names[m]}` | {cell(c).lower()} | {cell(r)} | {cell(e)} |\n" for m, c, r, e in rows)
+    page += "\nWhat must hold besides:\n\n| mechanism | needs |\n|---|---|\n"
+    page += "".join(f"| `{names[m]}` | {t} |\n" for m, _, t in needs)
+    return BANNER.format("include/pkb/Analysis/Mechanisms.def") + page
+
+
 def summary_of(page):
     """First sentence of a page, for the index."""
     found = re.search(r"^_(.+?)_$", page, re.M)
@@ -96,8 +119,13 @@ def make_pages(root):
         pages[f"passes/{name}.md"] = page = family_page(root, source)
         flags = re.findall(r"^### `-([\w-]+)`", page, re.M)
         families.append(f"* [{name}](passes/{name}.md): " + ", ".join(f"`{f}`" for f in flags))
+    mechanisms = mechanisms_page(root)
+    tables = ""
+    if mechanisms:
+        pages["Mechanisms.md"] = mechanisms
+        tables = "\n## Tables\n\n* [Mechanisms](Mechanisms.md): which mechanism can carry out what\n"
     pages["README.md"] = (BANNER.format("all pages of this folder") + "# Reference\n\n## Dialects\n\n"
-                          + "\n".join(dialects) + "\n\n## Passes\n\n" + "\n".join(families) + "\n")
+                          + "\n".join(dialects) + "\n\n## Passes\n\n" + "\n".join(families) + "\n" + tables)
     return pages
 
 

@@ -43,6 +43,25 @@ def Cuda_LaunchOp : Cuda_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";
 }
 
+def Cuda_LibraryCallOp : Cuda_Op<"library_call"> {
+  let summary = "plan step: calls of NCCL, made together";
+  let description = [{
+    As `xfer.library_call`, whose verifier has seen it.
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, OptionalAttr<Comm_ReduceKindAttr>:$reduce, OptionalAttr<DenseF64ArrayAttr>:$factors,
+                       Xfer_CallArrayAttr:$calls, OptionalAttr<F64Attr>:$predicted_us);
+  let assemblyFormat = "`(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` $factors^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?";
+}
+
+def Cuda_TransferOp : Cuda_Op<"transfer"> {
+  let summary = "plan step: copies from tensors into the staging memory of peers";
+  let description = [{
+    As `xfer.transfer`, whose verifier has seen it.
+  }];
+  let arguments = (ins Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, Xfer_CallArrayAttr:$calls);
+  let assemblyFormat = "`(` $operands_ `)` `in` $group `calls` $calls attr-dict (`:` type($operands_)^)?";
+}
+
 //===----------------------------------------------------------------------===//
 // Geometry and addresses
 //===----------------------------------------------------------------------===//

@@ -28,4 +28,28 @@ def Xfer_ScheduleAttr : AttrDef<Xfer_Dialect, "Schedule"> {
   let genVerifyDecl = 1;
 }
 
+def Xfer_CallAttr : AttrDef<Xfer_Dialect, "Call"> {
+  let mnemonic = "call";
+  let summary = "one of the calls that a host operation makes together";
+  let description = [{
+    Names operands of its operation by number, and places in them by elements from their start. Ranks are positions in the group.
+
+    * `function`: a collective of the whole group, or a message from one rank to one rank (perhaps itself);
+    * `count`: elements of a message, or those that one rank contributes (`reduce_scatter`: gets);
+    * `from`, `from_offset`: what is read, `to`, `to_offset`: where the result goes;
+    * `root`: of `broadcast` and `reduce`;
+    * `source`, `dest`: of a `message`;
+    * `row`: the only row of the group that makes this call, -1 if all do.
+  }];
+  let parameters = (ins EnumParameter<Xfer_LibraryFunction>:$function, "int64_t":$count, DefaultValuedParameter<"int64_t", "0">:$from,
+                        DefaultValuedParameter<"int64_t", "0">:$from_offset, DefaultValuedParameter<"int64_t", "0">:$to,
+                        DefaultValuedParameter<"int64_t", "0">:$to_offset, DefaultValuedParameter<"int64_t", "0">:$root,
+                        DefaultValuedParameter<"int64_t", "0">:$source, DefaultValuedParameter<"int64_t", "0">:$dest,
+                        DefaultValuedParameter<"int64_t", "-1">:$row);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Xfer_CallArrayAttr : TypedArrayAttrBase<Xfer_CallAttr, "calls that are made together">;
+
 #endif // PKB_DIALECTS_XFER_IR_XFERATTRS_TD

@@ -132,6 +132,15 @@ LogicalResult ScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult CallAttr::verify(function_ref<InFlightDiagnostic()> emitError, LibraryFunction, int64_t count, int64_t, int64_t fromOffset, int64_t,
+                               int64_t toOffset, int64_t, int64_t, int64_t, int64_t) {
+  constexpr int64_t most = int64_t(1) << 50; // times a group's ranks and an element's bytes it fits 64 bits
+  for (auto [name, value] : {std::pair<StringRef, int64_t>("count", count), {"from_offset", fromOffset}, {"to_offset", toOffset}})
+    if (value < 0 || value > most)
+      return emitError() << "call must have a " << name << " of 0 to 2^50, got: " << value;
+  return success();
+}
+
 LogicalResult SymmType::verify(function_ref<InFlightDiagnostic()> emitError, Type elementType, int64_t chunk,
                                int64_t slots, int64_t parities, Protocol) {
   int64_t bytes = elementBytes(elementType);

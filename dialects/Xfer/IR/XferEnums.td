@@ -41,6 +41,14 @@ def Xfer_Collective : Xfer_Enum<"Collective", "what a kernel promises to compute
   I32EnumAttrCase<"Permute", 9, "permute">,
   I32EnumAttrCase<"Barrier", 10, "barrier">]>;
 
+def Xfer_LibraryFunction : Xfer_Enum<"LibraryFunction", "what one call outside of our kernels does", [
+  I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
+  I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,
+  I32EnumAttrCase<"AllGather", 2, "all_gather">,
+  I32EnumAttrCase<"Broadcast", 3, "broadcast">,
+  I32EnumAttrCase<"Reduce", 4, "reduce">,
+  I32EnumAttrCase<"Message", 5, "message">]>;
+
 def Xfer_CollectiveAttr : EnumAttr<Xfer_Dialect, Xfer_Collective, "collective"> {
   let assemblyFormat = "$value";
 }

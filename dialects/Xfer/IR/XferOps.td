@@ -30,6 +30,49 @@ def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";
 }
 
+def Xfer_LibraryCallOp : Xfer_Op<"library_call", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a collective that a communication library carries out";
+  let description = [{
+    Enqueues `calls` on the program's stream, together: none waits for another one's end. Ranks outside of the group skip it. What a collective
+    function computes is what NCCL documents; the bits of a sum may depend on the library's algorithm.
+
+    ```mlir
+    xfer.library_call nccl (%0, %1) in <[[0, 1]]> reduce sum calls [#xfer.call<function = all_reduce, count = 8, to = 1>]
+        : memref<8xf32>, memref<8xf32>
+    ```
+
+    **Constraints:**
+    * `library_call_c1`: the mechanism is `nccl`;
+    * `library_call_c2`: operands are contiguous memrefs of static shape and of one element type;
+    * `library_call_c3`: each call names operands that there are, stays inside of them, and names ranks of the group;
+    * `library_call_c4`: two messages to one rank do not write the same element;
+    * `library_call_c5`: `reduce` is given exactly where a call reduces, and `factors`, one for each rank of the group, exactly for
+      `premul_sum`.
+  }];
+  let arguments = (ins Xfer_MechanismAttr:$mechanism, Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
+                       OptionalAttr<DenseF64ArrayAttr>:$factors, Xfer_CallArrayAttr:$calls, OptionalAttr<F64Attr>:$predicted_us);
+  let assemblyFormat = [{
+    $mechanism `(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` $factors^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?
+  }];
+  let hasVerifier = 1;
+}
+
+def Xfer_TransferOp : Xfer_Op<"transfer", [MemoryEffects<[MemRead, MemWrite]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "copy engines push messages into the fixed slots of a kernel's peers";
+  let description = [{
+    Carries out the puts `by copy_engine` of `kernel`, whose launch follows: each message goes from an operand at its source to element `to_offset`
+    of the staging memory of its destination. It stands between the kernel that has waited for all ranks and the one that signals, so the slots
+    are free when it starts and nobody reads them before it has ended.
+
+    **Constraints:**
+    * `transfer_c1`: `kernel` names an `xfer.kernel` of the same group with the mechanism `copy_engine`;
+    * `transfer_c2`: operands and calls are as in `library_call_c2` and `library_call_c3`, and all calls are messages to other ranks.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, Xfer_CallArrayAttr:$calls);
+  let assemblyFormat = "$kernel `(` $operands_ `)` `in` $group `calls` $calls attr-dict (`:` type($operands_)^)?";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Kernel scope
 //===----------------------------------------------------------------------===//

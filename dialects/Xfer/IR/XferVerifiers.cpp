@@ -36,6 +36,109 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+/// library_call_c2, and the element type; null after an error.
+static Type verifyHostOperands(Operation *op, OperandRange operands) {
+  Type element;
+  for (auto [index, type] : llvm::enumerate(operands.getTypes())) {
+    auto memory = cast<MemRefType>(type);
+    if (!memory.hasStaticShape() || !memory.getLayout().isIdentity()) {
+      op->emitOpError() << "operand " << index << " must be a contiguous memref of static shape, got: " << type;
+      return nullptr;
+    }
+    if (element && memory.getElementType() != element) {
+      op->emitOpError() << "operand " << index << " must have elements of type " << element << ", got: " << memory.getElementType();
+      return nullptr;
+    }
+    element = memory.getElementType();
+  }
+  if (!element)
+    op->emitOpError() << "must have an operand";
+  return element;
+}
+
+/// library_call_c3: `[offset, offset + count)` lies in operand `number`.
+static LogicalResult verifyRange(Operation *op, OperandRange operands, CallAttr call, StringRef name, int64_t number, int64_t offset, int64_t count) {
+  if (number < 0 || number >= static_cast<int64_t>(operands.size()))
+    return op->emitOpError() << name << " of " << call << " must be one of " << operands.size() << " operands, got: " << number;
+  int64_t elements = cast<MemRefType>(operands[number].getType()).getNumElements();
+  if (offset < 0 || offset > elements || count > elements - offset)
+    return op->emitOpError() << name << " of " << call << " must lie in the " << elements << " elements of operand " << number
+                             << ", got: " << count << " from " << offset << " on";
+  return success();
+}
+
+/// library_call_c3 and c4. A transfer writes to staging memory, whose room the gate knows.
+static LogicalResult verifyCalls(Operation *op, OperandRange operands, pkb::comm::GroupAttr group, ArrayAttr calls, bool staged) {
+  int64_t ranks = group.getSize(), rows = group.getNumRows();
+  SmallVector<std::array<int64_t, 5>> writes; // row, dest, operand, begin, end
+  for (auto call : calls.getAsRange<CallAttr>()) {
+    LibraryFunction function = call.getFunction();
+    bool message = function == LibraryFunction::Message;
+    for (auto [name, rank] : {std::pair<StringRef, int64_t>("root", call.getRoot()), {"source", call.getSource()}, {"dest", call.getDest()}})
+      if (rank < 0 || rank >= ranks)
+        return op->emitOpError() << name << " of " << call << " must be one of " << ranks << " ranks of the group, got: " << rank;
+    if (call.getRow() < -1 || call.getRow() >= rows)
+      return op->emitOpError() << "row of " << call << " must be one of " << rows << " rows of the group, got: " << call.getRow();
+    int64_t read = function == LibraryFunction::ReduceScatter ? ranks * call.getCount() : call.getCount();
+    int64_t written = function == LibraryFunction::AllGather ? ranks * call.getCount() : call.getCount();
+    if (failed(verifyRange(op, operands, call, "from", call.getFrom(), call.getFromOffset(), read)))
+      return failure();
+    if (!staged && failed(verifyRange(op, operands, call, "to", call.getTo(), call.getToOffset(), written)))
+      return failure();
+    if (message && !staged)
+      writes.push_back({call.getRow(), call.getDest(), call.getTo(), call.getToOffset(), call.getToOffset() + written});
+  }
+  llvm::sort(writes);
+  for (size_t i = 1; i < writes.size(); ++i) {
+    auto [row, dest, operand, begin, end] = writes[i];
+    auto [otherRow, otherDest, otherOperand, otherBegin, otherEnd] = writes[i - 1];
+    if (row == otherRow && dest == otherDest && operand == otherOperand && begin < otherEnd)
+      return op->emitOpError() << "must have messages that write different elements, got two that write element " << begin << " of operand "
+                               << operand << " at rank " << dest;
+  }
+  return success();
+}
+
+static bool isReduction(LibraryFunction function) {
+  return function == LibraryFunction::AllReduce || function == LibraryFunction::ReduceScatter || function == LibraryFunction::Reduce;
+}
+
+LogicalResult LibraryCallOp::verify() {
+  // library_call_c1
+  if (getMechanism() != Mechanism::Nccl)
+    return emitOpError() << "must have mechanism nccl, got: " << stringifyMechanism(getMechanism());
+  // library_call_c2 to c4
+  if (!verifyHostOperands(*this, getOperands()) || failed(verifyCalls(*this, getOperands(), getGroup(), getCalls(), /*staged=*/false)))
+    return failure();
+  // library_call_c5
+  bool reduces = llvm::any_of(getCalls().getAsRange<CallAttr>(), [](CallAttr call) { return isReduction(call.getFunction()); });
+  if (reduces != getReduce().has_value())
+    return emitOpError() << "must " << (reduces ? "" : "not ") << "name a reduction" << (reduces ? "" : ", for no call reduces");
+  bool scaled = getReduce() == pkb::comm::ReduceKind::PremulSum;
+  int64_t factors = getFactors() ? getFactors()->size() : 0, expected = scaled ? getGroup().getRanks().size() : 0;
+  if (factors != expected)
+    return emitOpError() << "must have " << expected << " factors, got: " << factors;
+  return success();
+}
+
+LogicalResult TransferOp::verify() {
+  // transfer_c2
+  if (!verifyHostOperands(*this, getOperands()) || failed(verifyCalls(*this, getOperands(), getGroup(), getCalls(), /*staged=*/true)))
+    return failure();
+  for (auto call : getCalls().getAsRange<CallAttr>())
+    if (call.getFunction() != LibraryFunction::Message || call.getSource() == call.getDest())
+      return emitOpError() << "must have messages to other ranks, got: " << call;
+  return success();
+}
+
+LogicalResult TransferOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  // transfer_c1
+  auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
+  if (!kernel || kernel.getSchedule().getMechanism() != Mechanism::CopyEngine || kernel.getGroup() != getGroup())
+    return emitOpError() << "must name an xfer.kernel of its group with mechanism copy_engine, got: " << getKernelAttr();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Kernels and pipelines
 //===----------------------------------------------------------------------===//

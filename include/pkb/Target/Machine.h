@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,15 @@ struct MachineRates {
   double hbmGBs = 0;      // device memory, read plus written
   double exposedMemory = 0;          // share of the time at device memory that the link does not hide
   double exposedMemoryPipelined = 0; // the same, in a pipeline of chunks
+  double copyUs = 0;      // a copy by a copy engine, beyond its bytes
+  double copyPeakGBs = 0; // copies by the copy engines, both directions busy
+
+  /// A call of a library: time by the bytes that one rank receives, ascending.
+  struct Point {
+    double bytes = 0, us = 0;
+  };
+  /// By the name of the collective; empty if the library was not measured.
+  std::map<std::string, std::vector<Point>> nccl;
 };
 
 /// A target: a machine and a number of ranks.
@@ -48,6 +58,10 @@ struct Machine {
 /// Reads target `name`. `file` is the path of a machine file, or empty for the built-in ones. Fails for a malformed name, an unknown machine
 /// (naming those there are), a missing or damaged file.
 llvm::Expected<Machine> loadMachine(llvm::StringRef name, llvm::StringRef file = "");
+
+/// Time of a call of NCCL in which each rank receives `bytes` bytes: between measured points of `collective` (else of `all_gather`) linear in the
+/// logarithms, below them constant, above them proportional. Negative if nothing was measured.
+double ncclTime(const MachineRates &rates, llvm::StringRef collective, double bytes);
 
 /// Names of the built-in machines.
 std::vector<std::string> builtinMachines();

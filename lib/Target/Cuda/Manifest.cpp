@@ -200,6 +200,47 @@ json::Value ManifestBuilder::callStep(aten::CallOp call) {
                       {"mutates", std::move(mutates)}, {"source", sourceOf(call.getLoc())}};
 }
 
+/// The calls of a step, with bytes for elements. Those of a transfer go to a byte of staging memory.
+json::Array ManifestBuilder::callList(OperandRange operands, ArrayAttr calls, bool transfer) {
+  int64_t bytes = xfer::elementBytes(cast<MemRefType>(operands.front().getType()).getElementType());
+  json::Array list;
+  for (auto call : calls.getAsRange<xfer::CallAttr>()) {
+    auto place = [&](int64_t operand, int64_t offset) {
+      return json::Object{{"slot", slotOf.lookup(operands[operand])}, {"offset", offset * bytes}};
+    };
+    json::Object entry{{"function", xfer::stringifyLibraryFunction(call.getFunction())},
+                       {"count", call.getCount()},
+                       {"from", place(call.getFrom(), call.getFromOffset())}};
+    entry["to"] = transfer ? json::Value(call.getToOffset() * bytes) : json::Value(place(call.getTo(), call.getToOffset()));
+    if (call.getFunction() == xfer::LibraryFunction::Message) {
+      entry["source"] = call.getSource();
+      entry["dest"] = call.getDest();
+    } else if (call.getFunction() == xfer::LibraryFunction::Broadcast || call.getFunction() == xfer::LibraryFunction::Reduce) {
+      entry["root"] = call.getRoot();
+    }
+    if (call.getRow() >= 0)
+      entry["row"] = call.getRow();
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+json::Value ManifestBuilder::libraryStep(cuda::LibraryCallOp call) {
+  json::Object step{{"kind", "library"},
+                    {"library", "nccl"},
+                    {"group", addGroup(call.getGroup())},
+                    {"dtype", *describe(cast<MemRefType>(call.getOperands().front().getType())).getString("dtype")},
+                    {"calls", callList(call.getOperands(), call.getCalls(), /*transfer=*/false)},
+                    {"source", sourceOf(call.getLoc())}};
+  if (std::optional<comm::ReduceKind> kind = call.getReduce())
+    step["reduce"] = comm::stringifyReduceKind(*kind);
+  if (std::optional<ArrayRef<double>> factors = call.getFactors())
+    step["factors"] = json::Array(*factors);
+  if (std::optional<llvm::APFloat> predicted = call.getPredictedUs())
+    step["predicted_us"] = predicted->convertToDouble();
+  return step;
+}
+
 LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
   for (Operation &op : main.getBody().front()) {
     if (auto launch = dyn_cast<cuda::LaunchOp>(op)) {
@@ -219,6 +260,14 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
       if (std::optional<uint64_t> sent = kernel.getSentBytes())
         step["sent_bytes"] = static_cast<int64_t>(*sent);
       steps.push_back(std::move(step));
+    } else if (auto call = dyn_cast<cuda::LibraryCallOp>(op)) {
+      steps.push_back(libraryStep(call));
+    } else if (auto transfer = dyn_cast<cuda::TransferOp>(op)) {
+      steps.push_back(json::Object{{"kind", "transfer"},
+                                   {"group", addGroup(transfer.getGroup())},
+                                   {"dtype", *describe(cast<MemRefType>(transfer.getOperands().front().getType())).getString("dtype")},
+                                   {"calls", callList(transfer.getOperands(), transfer.getCalls(), /*transfer=*/true)},
+                                   {"source", sourceOf(transfer.getLoc())}});
     } else if (auto call = dyn_cast<aten::CallOp>(op)) {
       steps.push_back(callStep(call));
     } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {

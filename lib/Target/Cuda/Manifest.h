@@ -35,6 +35,8 @@ private:
   int64_t addSlot(mlir::Value value, llvm::StringRef kind, llvm::json::Object fields);
   int64_t addGroup(comm::GroupAttr group);
   llvm::json::Value callStep(aten::CallOp call);
+  llvm::json::Value libraryStep(cuda::LibraryCallOp call);
+  llvm::json::Array callList(mlir::OperandRange operands, mlir::ArrayAttr calls, bool transfer);
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, int64_t> slotOf;

@@ -31,6 +31,8 @@ typedef struct pkb_cu_ipc_handle {
   char reserved[64];
 } pkb_cu_ipc_handle;
 
+struct pkb_nccl;
+
 typedef struct pkb_driver {
   const char *name; /* "cuda" or "emulated" */
   int emulated;     /* 1: device memory is host memory, modules are host objects */
@@ -114,6 +116,9 @@ typedef struct pkb_driver {
   pkb_cu_result (*thread_relax_capture)(void);
   /* May be NULL. 13000 for CUDA 13.0. */
   pkb_cu_result (*driver_version)(int *);
+
+  /* The emulator's NCCL (pkb_rt/nccl.h); NULL: that of libnccl.so.2. */
+  const struct pkb_nccl *nccl;
 } pkb_driver;
 
 #ifndef PKB_API

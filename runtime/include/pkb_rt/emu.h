@@ -82,7 +82,7 @@ PKB_API void pkb_emu_kill_device(pkb_emu *emu, int device);
 PKB_API int pkb_emu_result(pkb_emu *emu, const char **text);
 
 typedef struct pkb_emu_counts {
-  uint64_t launches, copies, memsets, blocks, switches, polls, signals, ll_lines, races_checked, drains, graph_launches;
+  uint64_t launches, copies, memsets, blocks, switches, polls, signals, ll_lines, races_checked, drains, graph_launches, library_calls;
   int32_t proof; /* 1: proof mode was chosen */
 } pkb_emu_counts;
 PKB_API void pkb_emu_count(pkb_emu *emu, pkb_emu_counts *counts);

@@ -208,3 +208,29 @@ TEST(Manifest, no_flipped_bit_and_no_cut_does_more_than_throw) {
   }
   EXPECT_GT(refused, 1000);
 }
+
+TEST(Manifest, a_library_step_names_its_calls) {
+  auto step = [](const std::string &calls, const std::string &more = "") {
+    return Json::parse(R"({"kind": "library", "library": "nccl", "group": 0, "dtype": "bfloat16", "source": "m.py:3", )" + more + R"("calls": [)" + calls + "]}");
+  };
+  std::string place = R"("from": {"slot": 0, "offset": 0}, "to": {"slot": 2, "offset": 0})";
+  Json json = good();
+  json["steps"] = {step(R"({"function": "all_reduce", "count": 32, )" + place + "}", R"("reduce": "sum", )")};
+  Manifest m = parseProgram("x.cu", textOf(json));
+  ASSERT_EQ(m.steps.size(), 1u);
+  EXPECT_EQ(m.steps[0].kind, StepKind::Library);
+  EXPECT_EQ(m.steps[0].reduce, LibraryReduce::Sum);
+  EXPECT_EQ(m.steps[0].calls[0].count, 32);
+  EXPECT_EQ(m.steps[0].calls[0].to.slot, 2);
+  auto refused = [&](const Json &bad) { return after([&](Json &json) { json["steps"] = {bad}; }); };
+  EXPECT_NE(refused(step(R"({"function": "gossip", "count": 1, )" + place + "}")).find("has function 'gossip', which this run time does not know"), std::string::npos);
+  EXPECT_NE(refused(step(R"({"function": "all_reduce", "count": 1, )" + place + "}")).find("reduces, and its step names no reduction"), std::string::npos);
+  EXPECT_NE(refused(step(R"({"function": "broadcast", "count": 1, "root": 2, )" + place + "}")).find("'root' must be an integer from 0 to 1, got: 2"), std::string::npos);
+  EXPECT_NE(refused(step(R"({"function": "all_reduce", "count": 1, )" + place + "}", R"("reduce": "premul_sum", "factors": [1], )")).find("must have 2 factors, got: 1"), std::string::npos);
+  Json other = step("");
+  other["library"] = "mpi";
+  EXPECT_NE(refused(other).find("calls library 'mpi', which this run time does not know"), std::string::npos);
+  Json transfer = step(R"({"function": "all_gather", "count": 1, "from": {"slot": 0, "offset": 0}, "to": 0})");
+  transfer["kind"] = "transfer";
+  EXPECT_NE(refused(transfer).find("must be a message"), std::string::npos);
+}

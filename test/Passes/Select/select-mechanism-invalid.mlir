@@ -4,23 +4,29 @@
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=z80x2})' 2>&1 | FileCheck %s --check-prefix=MACHINE
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=pigeon})' 2>&1 | FileCheck %s --check-prefix=MECHANISM
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=ll})' 2>&1 | FileCheck %s --check-prefix=ILLEGAL
+// RUN: not pkb-opt %t/short.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{mechanism=nccl})' 2>&1 | FileCheck %s --check-prefix=REDUCTION
+// RUN: not pkb-opt %t/bits.mlir --pkb-pipeline=mechanism=nccl 2>&1 | FileCheck %s --check-prefix=BITS
+// RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/points.json})' 2>&1 | FileCheck %s --check-prefix=POINTS
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/none.json})' 2>&1 | FileCheck %s --check-prefix=NOFILE
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/text.json})' 2>&1 | FileCheck %s --check-prefix=NOJSON
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/schema.json})' 2>&1 | FileCheck %s --check-prefix=SCHEMA
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/zero.json})' 2>&1 | FileCheck %s --check-prefix=ZERO
-// RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 arena-bytes=100000})' 2>&1 | FileCheck %s --check-prefix=ARENA
+// RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=ldst arena-bytes=100000})' 2>&1 | FileCheck %s --check-prefix=ARENA
 // RUN: not pkb-opt %t/nomesh.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2})' 2>&1 | FileCheck %s --check-prefix=MESH
 
 // RANKS: error: target h200x4 must have as many ranks as the program (2), got: 4
 // NAME: error: target must be <machine>x<ranks>, such as h200x4, got: 'h200'
 // MACHINE: error: unknown machine 'z80' in target 'z80x2'; known: h200 (or give a machine file)
-// MECHANISM: error: mechanism must be one of ldst, ll, got: 'pigeon'
+// MECHANISM: error: mechanism must be one of ldst, ll, copy_engine, nccl, got: 'pigeon'
 // ILLEGAL: error: 'comm.all_reduce' op has no legal mechanism ll for messages of 2097152 bytes: ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 524288 bytes of an LL slot
+// REDUCTION: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no sum of i16
+// BITS: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no reduction bor
+// POINTS: error: machine file '{{.*}}points.json': 'nccl' of 'all_reduce' must be a list of [bytes, us], ascending and positive
 // NOFILE: error: cannot open machine file '{{.*}}none.json': No such file or directory
 // NOJSON: error: machine file '{{.*}}text.json' is not JSON:
 // SCHEMA: error: machine file '{{.*}}schema.json': 'schema' must be "pkb-machine"
 // ZERO: error: machine file '{{.*}}zero.json': 'sms' must be a positive number
-// ARENA: error: 'comm.all_reduce' op has no legal mechanism for messages of 2097152 bytes: ldst not legal: staging of {{[0-9]+}} bytes exceeds the 0 bytes of the arena's half
+// ARENA: error: 'comm.all_reduce' op has no legal mechanism ldst for messages of 2097152 bytes: ldst not legal: staging of {{[0-9]+}} bytes exceeds the 0 bytes of the arena's half
 // MESH: error: module must have a mesh (attribute comm.mesh)
 
 //--- two.mlir
@@ -39,3 +45,21 @@ not json
 {"schema": "pkb-bundle", "version": [1, 0]}
 //--- zero.json
 {"schema": "pkb-machine", "version": [1, 0], "machine": "h200", "sms": 0, "threads_per_sm": 2048, "worlds": {"2": {}}}
+//--- points.json
+{"schema": "pkb-machine", "version": [1, 0], "machine": "h200", "sms": 132, "threads_per_sm": 2048, "worlds": {"2": {"kernel_us": 1, "hop_us": 1, "order_us": 1,
+  "ldst_peak_gbs": 1, "ldst_sm_gbs": 1, "ll_peak_gbs": 1, "hbm_gbs": 1, "exposed_memory": 1, "exposed_memory_pipelined": 1, "copy_us": 1, "copy_peak_gbs": 1,
+  "nccl": {"all_reduce": [[2, 1], [1, 2]]}}}}
+//--- short.mlir
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%a: tensor<8xi16>) -> tensor<8xi16> {
+    %0 = comm.all_reduce sum %a in <[[0, 1]]> accumulate i16 : tensor<8xi16>
+    return %0 : tensor<8xi16>
+  }
+}
+//--- bits.mlir
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%a: tensor<4xi32>) -> tensor<4xi32> {
+    %0 = comm.all_reduce bor %a in <[[0, 1]]> accumulate i32 : tensor<4xi32>
+    return %0 : tensor<4xi32>
+  }
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- HostCalls.cpp - collectives that are no kernel -------------------===//
+//
+// A collective whose tensors lie in one piece is the library's own; every other one is a list of messages, or of reductions to one rank each, that are made
+// together.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Lowering/HostCalls.h"
+
+#include "pkb/Analysis/Mechanisms.h"
+
+using namespace mlir;
+using namespace pkb;
+
+namespace {
+
+using Function = xfer::LibraryFunction;
+
+/// Where a message lies: an operand, and an element of it.
+struct Place {
+  int64_t operand = 0, offset = 0;
+};
+
+/// Lists the calls of one collective, row by row where rows differ.
+class CallList {
+public:
+  CallList(comm::CollectiveOpInterface op, int64_t elements)
+      : op(op), uneven(dyn_cast<comm::UnevenOpInterface>(op.getOperation())), group(op.getGroup()), size(group.getSize()),
+        inputs(op.getCollectiveInputs().size()), results(op.getCollectiveResults().size()), inputParts(op.getPartCount()), elements(elements) {}
+
+  SmallVector<Attribute> run();
+
+private:
+  void listRow();
+  void listPairs(comm::PermuteOp permute);
+  int64_t rootOf(int64_t index);
+  /// Elements of the message from one rank of the row to another.
+  int64_t count(int64_t source, int64_t dest);
+  Place input(int64_t source, int64_t dest);
+  Place result(int64_t source, int64_t dest);
+  void collective(Function function, int64_t root = 0) { add(function, elements, {0, 0}, {inputs, 0}, root, 0, 0); }
+  void message(int64_t source, int64_t dest) {
+    add(Function::Message, count(source, dest), input(source, dest), result(source, dest), 0, source, dest);
+  }
+  void add(Function function, int64_t count, Place from, Place to, int64_t root, int64_t source, int64_t dest) {
+    calls.push_back(xfer::CallAttr::get(op->getContext(), function, count, from.operand, from.offset, to.operand, to.offset, root, source, dest, label));
+  }
+
+  comm::CollectiveOpInterface op;
+  comm::UnevenOpInterface uneven;
+  comm::GroupAttr group;
+  int64_t size, inputs, results, inputParts, elements;
+  int64_t row = 0, label = -1; // the row that is listed, and what its calls say
+  SmallVector<Attribute> calls;
+};
+
+} // namespace
+
+int64_t CallList::rootOf(int64_t index) { return cast<comm::RootedOpInterface>(op.getOperation()).getRootPosition(index); }
+
+int64_t CallList::count(int64_t source, int64_t dest) {
+  if (!uneven)
+    return elements;
+  if (uneven.getCountsPerRank() > 1)
+    return uneven.getCounts()[(row * size + source) * size + dest];
+  bool ofReceiver = isReduction(collectiveNamed(op));
+  return uneven.getCounts()[row * size + (ofReceiver ? dest : source)];
+}
+
+/// What `source` sends to `dest`: an input of its own, or a part behind those of earlier receivers, or all there is.
+Place CallList::input(int64_t source, int64_t dest) {
+  if (inputs > 1)
+    return {dest, 0};
+  Place place;
+  for (int64_t earlier = 0; inputParts > 1 && earlier < dest; ++earlier)
+    place.offset += count(source, earlier);
+  return place;
+}
+
+/// Where `dest` has what `source` sends.
+Place CallList::result(int64_t source, int64_t dest) {
+  if (results > 1)
+    return {inputs + source, 0};
+  xfer::Collective collective = collectiveNamed(op);
+  bool parts = collective == xfer::Collective::AllGather || collective == xfer::Collective::AllToAll || collective == xfer::Collective::Gather;
+  Place place{inputs, 0};
+  for (int64_t earlier = 0; parts && earlier < source; ++earlier)
+    place.offset += count(earlier, dest);
+  return place;
+}
+
+void CallList::listPairs(comm::PermuteOp permute) {
+  for (int64_t source = 0; source < size; ++source)
+    if (std::optional<int64_t> receiver = permute.getReceiver(group.getRow(row)[source]))
+      message(source, *group.getPositionOf(*receiver));
+}
+
+void CallList::listRow() {
+  xfer::Collective collectiveKind = collectiveNamed(op);
+  switch (collectiveKind) {
+  case xfer::Collective::AllReduce:
+    return collective(Function::AllReduce);
+  case xfer::Collective::ReduceScatter:
+    if (inputs == 1 && !uneven)
+      return collective(Function::ReduceScatter);
+    for (int64_t dest = 0; dest < size; ++dest)
+      if (int64_t part = count(0, dest); part > 0)
+        add(Function::Reduce, part, input(0, dest), {inputs, 0}, dest, 0, 0);
+    return;
+  case xfer::Collective::Reduce: {
+    int64_t root = rootOf(row);
+    collective(Function::Reduce, root);
+    for (int64_t rank = 0; rank < size; ++rank) // the others keep what they have
+      if (rank != root)
+        message(rank, rank);
+    return;
+  }
+  case xfer::Collective::Broadcast:
+    return collective(Function::Broadcast, rootOf(row));
+  case xfer::Collective::AllGather:
+    if (results == 1 && !uneven)
+      return collective(Function::AllGather);
+    [[fallthrough]];
+  case xfer::Collective::AllToAll:
+    for (int64_t source = 0; source < size; ++source)
+      for (int64_t dest = 0; dest < size; ++dest)
+        message(source, dest);
+    return;
+  case xfer::Collective::Gather:
+    for (int64_t source = 0; source < size; ++source)
+      message(source, rootOf(row));
+    return;
+  case xfer::Collective::Scatter:
+    for (int64_t dest = 0; dest < size; ++dest)
+      message(rootOf(row), dest);
+    return;
+  case xfer::Collective::Permute:
+    return listPairs(cast<comm::PermuteOp>(op.getOperation()));
+  case xfer::Collective::Barrier:
+  case xfer::Collective::None:
+    return;
+  }
+}
+
+SmallVector<Attribute> CallList::run() {
+  auto rooted = dyn_cast<comm::RootedOpInterface>(op.getOperation());
+  bool differ = group.getNumRows() > 1 && (uneven || isa<comm::PermuteOp>(op.getOperation()) || (rooted && !rooted.getUniformRootPosition()));
+  for (row = 0; row < (differ ? group.getNumRows() : 1); ++row) {
+    label = differ ? row : -1;
+    listRow();
+  }
+  return calls;
+}
+
+LogicalResult pkb::buildLibraryCall(OpBuilder &builder, comm::CollectiveOpInterface op, ValueRange operands) {
+  // Of one message, where all have the same size.
+  int64_t elements = cast<MemRefType>(operands.front().getType()).getNumElements() / op.getPartCount();
+  auto reduction = dyn_cast<comm::ReductionOpInterface>(op.getOperation());
+  auto kind = reduction ? comm::ReduceKindAttr::get(builder.getContext(), reduction.getKind()) : comm::ReduceKindAttr();
+  auto factors = reduction && reduction.getFactors() ? builder.getDenseF64ArrayAttr(*reduction.getFactors()) : DenseF64ArrayAttr();
+  xfer::LibraryCallOp::create(builder, op.getLoc(), xfer::MechanismAttr::get(builder.getContext(), xfer::Mechanism::Nccl), operands, op.getGroup(), kind,
+                              factors, builder.getArrayAttr(CallList(op, elements).run()), op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName));
+  return success();
+}
