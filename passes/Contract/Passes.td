@@ -83,8 +83,7 @@ def VerifyCudaEmittablePass : Pass<"pkb-verify-cuda-emittable", "::mlir::ModuleO
     * (`verify_cuda_emittable_c4`) Kernels have a name of C, as many ranks as
       their group, a legal grid, and a region that holds flags and LL lines.
     * (`verify_cuda_emittable_c5`) A kernel reads its epoch once, at its top
-      level and before it touches memory, and ends it once, as its last
-      operation.
+      level, and ends it once, as its last operation.
     * (`verify_cuda_emittable_c6`) Each operation and type in a kernel has a form
       in C++.
     * (`verify_cuda_emittable_c7`) Pointers by number exist.

@@ -91,6 +91,10 @@ bool isRowMajor(mlir::RankedTensorType type);
 /// the storage that it is a window of.
 bool isOnHost(mlir::Value value);
 
+/// True for an operator whose result has undefined contents (aten::empty and its
+/// kin).
+bool makesUndefined(llvm::StringRef callee);
+
 } // namespace pkb::aten
 
 #endif // DIALECTS_ATEN_IR_ATEN_H

@@ -165,8 +165,7 @@ struct GeneratorResource
 };
 } // namespace
 
-/// Operators whose result has undefined contents.
-static bool makesUndefined(StringRef callee) {
+bool pkb::aten::makesUndefined(StringRef callee) {
   return llvm::is_contained({"aten::empty", "aten::empty_like",
                              "aten::new_empty", "aten::empty_strided",
                              "aten::new_empty_strided"},

@@ -153,21 +153,6 @@ cuda.kernel @twice attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, 
 
 // -----
 
-// verify_cuda_emittable_c5: orders before the grid's predecessor on the stream has ended.
-func.func @main() {
-  return
-}
-cuda.kernel @hasty attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
-  %zero = arith.constant 0 : index
-  // expected-error @+1 {{'cuda.block_barrier' op must come after the kernel has read its epoch}}
-  cuda.block_barrier site 3
-  %epoch = cuda.epoch_begin site 1
-  cuda.epoch_end %epoch site 2
-}
-
-// -----
-
 // verify_cuda_emittable_c5: the epoch ends before the kernel does.
 func.func @main() {
   return

@@ -20,7 +20,7 @@ LAYERS = [
     ("tools", 6, r"tools/"),
 ]
 # Plain C, shared by both sides.
-SHARED_HEADERS = {"pkb_rt/layout.h", "pkb_rt/manifest.h"}
+SHARED_HEADERS = {"pkb_rt/aten.h", "pkb_rt/layout.h", "pkb_rt/manifest.h", "pkb_rt/pkb.h"}
 # Programs that run on machines without MLIR.
 WITHOUT_MLIR = ("runtime/", "tools/pkb-run/")
 

@@ -102,7 +102,7 @@ class Includes(CheckTest):
         self.assert_finds(includes, "Python.h", "Python.h")
 
     def test_run_time_in_the_compiler(self):
-        self.write("lib/Target/A.cpp", '#include "pkb_rt/layout.h"\n#include "pkb_rt/pkb.h"\n')
+        self.write("lib/Target/A.cpp", '#include "pkb_rt/layout.h"\n#include "pkb_rt/driver.h"\n')
         self.assert_finds(includes, "shares only")
 
     def test_init_all(self):

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- BlockAgent.h - one block of a kernel of level L2 ---------*- C++ -*-===//
+//
+// Private to lib/Reference.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_LIB_REFERENCE_BLOCKAGENT_H
+#define PKB_LIB_REFERENCE_BLOCKAGENT_H
+
+#include "RankProgram.h"
+
+namespace pkb::reference {
+
+/// The elements of one chunk, as a value.
+struct Tile {
+  ElementType element;
+  Bytes bytes;
+};
+
+/// One step of a pipeline.
+struct Chunk {
+  int64_t step = 0;   // among the chunks of the block
+  int64_t start = 0;  // in elements of the pipeline
+  int64_t length = 0; // elements
+};
+
+class BlockAgent : public Agent {
+public:
+  /// `position` is the rank's in its row; `tensors` are those of the kernel's arguments.
+  BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kernel, llvm::ArrayRef<Tensor> tensors,
+             int64_t position, int64_t block, int64_t call);
+
+  llvm::Expected<Progress> step() override;
+  std::string waitingFor() override;
+
+private:
+  using Result = llvm::Expected<Progress>;
+
+  /// A region being executed.
+  struct Frame {
+    mlir::Operation *owner;
+    mlir::Block *body;
+    mlir::Block::iterator next;
+    int64_t turn; // for_peers: distance of the peer; pipeline: 2 * step, + 1 in `consume`
+  };
+
+  void enter(mlir::Operation *owner, mlir::Block &body, int64_t turn);
+  bool enterPipeline(xfer::PipelineOp pipeline, int64_t turn);
+  void leave();
+  std::string describe();
+
+  Result run(mlir::Operation *op);
+  Result runLoad(xfer::LoadOp load);
+  Result runStore(xfer::StoreOp store);
+  Result runPut(xfer::PutOp put);
+  Result runSignal(xfer::SignalOp signal);
+  Result runWait(xfer::WaitOp wait);
+  Result runConsume(xfer::ConsumeOp consume);
+  Result runContributions(xfer::ContributionsOp contributions);
+  Result runMap(xfer::MapOp map);
+
+  llvm::SmallVector<int64_t> targets(mlir::Value peer);
+  llvm::Expected<char *> messageAt(mlir::Value memory, mlir::Value part, mlir::Value chunk, ElementType tile,
+                                   int64_t bytes);
+  SlotAddress slotOf(mlir::Value buffer, int64_t source, const Chunk &chunk);
+  Result readSlots(mlir::Value buffer, llvm::ArrayRef<int64_t> sources, mlir::Value chunk,
+                   llvm::MutableArrayRef<Tile> tiles);
+
+  RankProgram &owner;
+  BlockView view;
+  xfer::KernelOp kernel;
+  llvm::SmallVector<Tensor> tensors;
+  int64_t position, block, size, call;
+  llvm::SmallVector<Frame> frames;
+  llvm::DenseMap<mlir::Value, int64_t> numbers; // of type index
+  llvm::DenseMap<mlir::Value, Chunk> chunks;
+  llvm::DenseMap<mlir::Value, Tile> tiles;
+  llvm::DenseMap<mlir::Value, int64_t> bufferOffsets; // bytes in a half of staging
+  Chunk current;                                      // for reports
+  mlir::Operation *blocked = nullptr;
+};
+
+} // namespace pkb::reference
+
+#endif // PKB_LIB_REFERENCE_BLOCKAGENT_H

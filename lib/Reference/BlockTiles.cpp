@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- BlockTiles.cpp - what a block does with tiles -----------------------===//
+
+#include "BlockAgent.h"
+
+#include "pkb/Support/Error.h"
+
+using namespace mlir;
+using namespace pkb;
+using namespace pkb::reference;
+
+static ElementType elementOf(Value tile) {
+  return *ElementType::get(cast<xfer::TileType>(tile.getType()).getElementType());
+}
+
+/// Address of the chunk's message in ordinary memory, of which `bytes` are used; null where that is nothing.
+llvm::Expected<char *> BlockAgent::messageAt(Value memory, Value part, Value chunk, ElementType tile, int64_t bytes) {
+  if (bytes == 0)
+    return nullptr;
+  if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
+    int64_t number = numbers.lookup(select.getRank());
+    if (number < 0 || number >= static_cast<int64_t>(select.getTensors().size()))
+      return makeError("selects tensor ", number, " of ", select.getTensors().size());
+    memory = select.getTensors()[number];
+  }
+  const Tensor &tensor = tensors[cast<BlockArgument>(memory).getArgNumber()];
+  llvm::Expected<Window> window = windowOf(memory.getType(), tensor);
+  if (!window)
+    return window.takeError();
+  int64_t all = window->count() * window->element.bytes;
+  int64_t begin = chunks.lookup(chunk).start * tile.bytes;
+  if (part)
+    begin += numbers.lookup(part) * (all / size);
+  if (begin < 0 || begin + bytes > all)
+    return makeError("touches bytes [", begin, ", ", begin + bytes, ") of a tensor of ", all);
+  return tensor.memory->data() + window->offset + begin;
+}
+
+BlockAgent::Result BlockAgent::runLoad(xfer::LoadOp load) {
+  ElementType element = elementOf(load.getTile());
+  int64_t bytes = chunks.lookup(load.getChunk()).length * element.bytes;
+  llvm::Expected<char *> from = messageAt(load.getSource(), load.getPart(), load.getChunk(), element, bytes);
+  if (!from)
+    return from.takeError();
+  tiles[load.getTile()] = {element, Bytes(*from, *from + bytes)};
+  return Progress::Ran;
+}
+
+BlockAgent::Result BlockAgent::runStore(xfer::StoreOp store) {
+  const Tile &tile = tiles[store.getTile()];
+  int64_t bytes = std::min<int64_t>(tile.bytes.size(), chunks.lookup(store.getChunk()).length * tile.element.bytes);
+  llvm::Expected<char *> to = messageAt(store.getDest(), store.getPart(), store.getChunk(), tile.element, bytes);
+  if (!to)
+    return to.takeError();
+  std::copy_n(tile.bytes.begin(), bytes, *to);
+  return Progress::Ran;
+}
+
+/// Where in a region `source` pushes this chunk.
+SlotAddress BlockAgent::slotOf(Value buffer, int64_t source, const Chunk &chunk) {
+  auto type = cast<xfer::SymmType>(buffer.getType());
+  int64_t half = type.getParities() == 1 ? 0 : call % 2, bytes = xfer::elementBytes(type.getElementType());
+  if (type.getProtocol() == xfer::Protocol::Lines) // at its place in the message
+    return {true, half, source, chunk.start * bytes};
+  int64_t slot = (source * static_cast<int64_t>(kernel.getSchedule().getBlocks()) + block) * type.getSlots() +
+                 chunk.step % type.getSlots();
+  return {false, half, source, bufferOffsets.lookup(buffer) + slot * type.getChunk() * bytes};
+}
+
+BlockAgent::Result BlockAgent::runPut(xfer::PutOp put) {
+  const Tile &tile = tiles[put.getTile()];
+  auto type = cast<xfer::SymmType>(put.getBuffer().getType());
+  int64_t room = type.getChunk() * xfer::elementBytes(type.getElementType());
+  if (static_cast<int64_t>(tile.bytes.size()) > room)
+    return makeError("writes ", tile.bytes.size(), " bytes into a slot of ", room);
+  for (int64_t target : targets(put.getPeer()))
+    if (llvm::Error error =
+            view.write(target, slotOf(put.getBuffer(), position, chunks.lookup(put.getChunk())), tile.bytes))
+      return error;
+  return Progress::Ran;
+}
+
+/// Fills tiles of known size with what `sources` have pushed. A read of LL lines waits for them.
+BlockAgent::Result BlockAgent::readSlots(Value buffer, ArrayRef<int64_t> sources, Value chunk,
+                                         MutableArrayRef<Tile> read) {
+  const Chunk &place = chunks.lookup(chunk);
+  bool lines = cast<xfer::SymmType>(buffer.getType()).getProtocol() == xfer::Protocol::Lines;
+  for (auto [source, tile] : llvm::zip_equal(sources, read))
+    if (lines && !view.arrived(slotOf(buffer, source, place), tile.bytes.size()))
+      return Progress::Blocked;
+  for (auto [source, tile] : llvm::zip_equal(sources, read))
+    if (llvm::Error error = view.read(source, slotOf(buffer, source, place), tile.bytes))
+      return error;
+  return Progress::Ran;
+}
+
+BlockAgent::Result BlockAgent::runConsume(xfer::ConsumeOp consume) {
+  Tile tile{elementOf(consume.getTile()), {}};
+  tile.bytes.resize(chunks.lookup(consume.getChunk()).length * tile.element.bytes);
+  Result result = readSlots(consume.getBuffer(), numbers.lookup(consume.getPeer()), consume.getChunk(), tile);
+  if (result)
+    tiles[consume.getTile()] = std::move(tile);
+  return result;
+}
+
+BlockAgent::Result BlockAgent::runContributions(xfer::ContributionsOp contributions) {
+  Tile own = tiles[contributions.getOwn()];
+  SmallVector<int64_t> sources;
+  for (int64_t source = 0; source < size; ++source)
+    if (source != position)
+      sources.push_back(source);
+  SmallVector<Tile> read(sources.size(), Tile{own.element, Bytes(own.bytes.size())});
+  Result result = readSlots(contributions.getBuffer(), sources, contributions.getChunk(), read);
+  if (!result || *result == Progress::Blocked)
+    return result;
+  for (auto [source, tile] : llvm::zip_equal(sources, read))
+    tiles[contributions.getTiles()[source]] = std::move(tile);
+  tiles[contributions.getTiles()[position]] = std::move(own);
+  return Progress::Ran;
+}
+
+BlockAgent::Result BlockAgent::runMap(xfer::MapOp map) {
+  // Values of the body are numbered once, then the body runs for each element.
+  Block &body = map.getBody().front();
+  DenseMap<Value, unsigned> numberOf;
+  for (BlockArgument argument : body.getArguments())
+    numberOf[argument] = argument.getArgNumber();
+  SmallVector<std::pair<Operation *, SmallVector<unsigned>>> code;
+  for (Operation &op : body.without_terminator()) {
+    SmallVector<unsigned> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(numberOf.lookup(operand));
+    if (op.getNumResults() != 1)
+      return makeError("must have operations of one result in its body, got: ", op.getName());
+    unsigned number = numberOf.size();
+    numberOf[op.getResult(0)] = number;
+    code.emplace_back(&op, std::move(operands));
+  }
+  unsigned yielded = numberOf.lookup(cast<xfer::YieldOp>(body.getTerminator()).getValues().front());
+
+  SmallVector<const Tile *> inputs;
+  for (Value tile : map.getTiles())
+    inputs.push_back(&tiles[tile]);
+  Tile result{elementOf(map.getResult()), {}};
+  size_t count = inputs.empty() ? current.length : inputs.front()->bytes.size() / inputs.front()->element.bytes;
+  result.bytes.resize(count * result.element.bytes);
+  SmallVector<Scalar> values(numberOf.size()), operands;
+  for (size_t i = 0; i < count; ++i) {
+    for (auto [number, input] : llvm::enumerate(inputs))
+      values[number] = Scalar::load(input->bytes.data() + i * input->element.bytes, input->element);
+    for (auto [number, instruction] : llvm::enumerate(code)) {
+      operands.clear();
+      for (unsigned operand : instruction.second)
+        operands.push_back(values[operand]);
+      std::optional<Scalar> value = evaluate(instruction.first, operands);
+      if (!value)
+        return makeError("has ", instruction.first->getName(), " in its body, which has no meaning here");
+      values[inputs.size() + number] = *value;
+    }
+    values[yielded].store(result.bytes.data() + i * result.element.bytes, result.element);
+  }
+  tiles[map.getResult()] = std::move(result);
+  return Progress::Ran;
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- CommLevel.cpp - level L1: operations on tensors ---------------------===//
+//
+// A tensor is a version of a storage. Nothing changes a version: what writes makes another one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Collectives.h"
+#include "RankProgram.h"
+
+#include "pkb/Support/Error.h"
+
+using namespace mlir;
+using namespace pkb;
+using namespace pkb::reference;
+
+static Tensor copyOf(const Tensor &tensor) {
+  return {tensor.absent() ? nullptr : std::make_shared<Bytes>(*tensor.memory), tensor.base};
+}
+
+RankProgram::Result RankProgram::runCall(aten::CallOp call) {
+  // On memrefs the operator writes where it is told; on tensors, into new versions.
+  SmallVector<Tensor> inputs;
+  for (Value input : call.getInputs())
+    inputs.push_back(values.lookup(input));
+  SmallVector<Value> outs =
+      call.isBufferized() ? SmallVector<Value>(call.getOuts()) : SmallVector<Value>(call.getFreshResults());
+  if (!call.isBufferized()) {
+    for (int64_t index : call.getMutates()) {
+      inputs[index] = copyOf(inputs[index]);
+      values[call.getNewVersion(index)] = inputs[index];
+    }
+    for (Value out : outs)
+      if (llvm::Error error = bind(out))
+        return error;
+  }
+  SmallVector<Window> windows;
+  for (auto [value, tensor] : llvm::zip_equal(call.getInputs(), inputs)) {
+    llvm::Expected<Window> window = windowOf(value.getType(), tensor);
+    if (!window)
+      return window.takeError();
+    windows.push_back(*window);
+  }
+  for (Value out : outs) {
+    llvm::Expected<Window> window = windowOfValue(out);
+    if (!window)
+      return window.takeError();
+    windows.push_back(*window);
+  }
+  if (llvm::Error error = world.aten().run(call, windows))
+    return error;
+  return Progress::Ran;
+}
+
+RankProgram::Result RankProgram::runView(aten::AsStridedOp view) {
+  values[view.getResult()] = values.lookup(view.getBase());
+  return Progress::Ran;
+}
+
+RankProgram::Result RankProgram::runViewWrite(aten::ViewWriteOp write) {
+  llvm::Expected<Window> piece = windowOfValue(write.getPiece());
+  if (!piece)
+    return piece.takeError();
+  Tensor version = copyOf(values.lookup(write.getBase()));
+  llvm::Expected<Window> target = windowOf(write.getWindowType(), version);
+  if (!target)
+    return target.takeError();
+  target->scatter(piece->gather());
+  values[write.getResult()] = version;
+  return Progress::Ran;
+}
+
+RankProgram::Result RankProgram::runLiteral(aten::LiteralOp literal) {
+  llvm::Expected<Bytes> bytes = bytesOf(literal.getValue());
+  if (!bytes)
+    return bytes.takeError();
+  values[literal.getResult()] = {std::make_shared<Bytes>(std::move(*bytes)), 0};
+  return Progress::Ran;
+}
+
+RankProgram::Result RankProgram::runHostRead(comm::HostReadOp read) {
+  llvm::Expected<Window> window = windowOfValue(read.getInput());
+  if (!window)
+    return window.takeError();
+  scalars[read.getResult()] = Scalar::load(window->gather().data(), window->element);
+  return Progress::Ran;
+}
+
+/// The last rank of a row to arrive carries out the collective for all.
+RankProgram::Result RankProgram::runCollective(comm::CollectiveOpInterface collective) {
+  comm::GroupAttr group = collective.getGroup();
+  std::optional<int64_t> row = group.getRowOf(rank);
+  if (!row) { // results that nobody may use
+    for (Value result : collective->getResults())
+      values[result] = Tensor();
+    return Progress::Ran;
+  }
+  if (met) {
+    arrived = nullptr;
+    met = false;
+    return Progress::Ran;
+  }
+  if (arrived)
+    return Progress::Blocked;
+  arrived = collective;
+  SmallVector<Contribution> members;
+  for (int64_t member : group.getRow(*row)) {
+    RankProgram &other = world.program(member);
+    if (!other.arrived || other.met || !meet(other.arrived, collective))
+      return Progress::Blocked;
+    members.push_back({other.arrived, {}, {}});
+  }
+  for (auto [contribution, member] : llvm::zip_equal(members, group.getRow(*row))) {
+    RankProgram &other = world.program(member);
+    for (Value input : contribution.op.getCollectiveInputs()) {
+      const Tensor &tensor = other.values[input];
+      if (tensor.absent()) {
+        contribution.inputs.push_back(std::nullopt);
+        continue;
+      }
+      llvm::Expected<Window> window = windowOf(input.getType(), tensor);
+      if (!window)
+        return window.takeError();
+      contribution.inputs.push_back(window->gather());
+    }
+  }
+  if (llvm::Error error = carryOut(members, *row))
+    return error;
+  for (auto [contribution, member] : llvm::zip_equal(members, group.getRow(*row))) {
+    RankProgram &other = world.program(member);
+    for (auto [result, bytes] : llvm::zip_equal(contribution.op.getCollectiveResults(), contribution.results))
+      other.values[result] = bytes ? Tensor{std::make_shared<Bytes>(std::move(*bytes)), 0} : Tensor();
+    other.met = true;
+  }
+  arrived = nullptr;
+  met = false;
+  return Progress::Ran;
+}

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- RankProgram.cpp - the host program of one rank ---------------------===//
+
+#include "RankProgram.h"
+
+#include "pkb/Support/Error.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace pkb;
+using namespace pkb::reference;
+
+RankProgram::RankProgram(World &world, int64_t rank, func::FuncOp function, std::vector<Tensor> arguments)
+    : world(world), rank(rank), function(function) {
+  Block &body = function.getBody().front();
+  for (auto [argument, tensor] : llvm::zip_equal(body.getArguments(), arguments))
+    values[argument] = tensor;
+  next = body.begin();
+  end = body.end();
+}
+
+llvm::Error RankProgram::bind(Value value) {
+  llvm::Expected<Tensor> fresh = allocate(value.getType());
+  if (!fresh)
+    return fresh.takeError();
+  values[value] = *fresh;
+  return llvm::Error::success();
+}
+
+llvm::Expected<Progress> RankProgram::step() {
+  if (ended)
+    return Progress::Ended;
+  if (runningBlocks > 0)
+    return Progress::Blocked;
+  Operation *op = &*next;
+  Result result = run(op);
+  if (!result) {
+    std::string text = llvm::toString(result.takeError());
+    return makeError("rank ", rank, ": ", op->getName(), " at ", placeOf(op), ": ", text);
+  }
+  if (*result == Progress::Ran)
+    ++next;
+  ended = *result == Progress::Ended;
+  return result;
+}
+
+RankProgram::Result RankProgram::run(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case([&](aten::CallOp call) { return runCall(call); })
+      .Case([&](aten::AsStridedOp view) { return runView(view); })
+      .Case([&](aten::ViewWriteOp write) { return runViewWrite(write); })
+      .Case([&](aten::LiteralOp literal) { return runLiteral(literal); })
+      .Case([&](comm::CollectiveOpInterface collective) { return runCollective(collective); })
+      .Case([&](comm::AbsentOp absent) {
+        values[absent.getResult()] = Tensor();
+        return Progress::Ran;
+      })
+      .Case([&](comm::HostReadOp read) { return runHostRead(read); })
+      .Case([&](comm::RankOp own) -> Result {
+        int64_t number = rank;
+        if (std::optional<comm::GroupAttr> group = own.getGroup()) {
+          std::optional<int64_t> position = group->getPositionOf(rank);
+          if (!position)
+            return makeError("is not in the group");
+          number = *position;
+        }
+        scalars[own.getResult()] = fromInteger(number, *ElementType::get(own.getType()));
+        return Progress::Ran;
+      })
+      .Case([&](comm::WorldSizeOp size) {
+        scalars[size.getResult()] = fromInteger(world.size(), *ElementType::get(size.getType()));
+        return Progress::Ran;
+      })
+      .Case([&](memref::AllocOp alloc) -> Result {
+        if (llvm::Error error = bind(alloc.getResult()))
+          return error;
+        return Progress::Ran;
+      })
+      .Case([&](memref::CopyOp copy) { return runCopy(copy); })
+      .Case([&](memref::GetGlobalOp use) { return runConstant(use); })
+      .Case([&](memref::ReinterpretCastOp cast) { return runReinterpret(cast); })
+      .Case([&](xfer::LaunchOp launch) { return runLaunch(launch); })
+      .Case([&](func::ReturnOp ret) {
+        for (Value value : ret.getOperands())
+          returned.emplace_back(value, values.lookup(value));
+        return Progress::Ended;
+      })
+      .Default([&](Operation *other) -> Result {
+        SmallVector<Scalar> operands;
+        for (Value operand : other->getOperands())
+          operands.push_back(scalars.lookup(operand));
+        std::optional<Scalar> value = evaluate(other, operands);
+        if (!value)
+          return makeError("has no meaning here; run pkb-interpret on a module of level L1 or L2");
+        scalars[other->getResult(0)] = *value;
+        return Progress::Ran;
+      });
+}
+
+std::string RankProgram::waitingFor() {
+  if (!arrived)
+    return "";
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "rank " << rank << " waits in " << arrived->getName() << " at " << placeOf(arrived) << " for";
+  comm::GroupAttr group = arrived.getGroup();
+  for (int64_t member : group.getRow(*group.getRowOf(rank))) {
+    RankProgram &other = world.program(member);
+    if (member == rank)
+      continue;
+    if (other.hasEnded())
+      os << " rank " << member << " (has returned)";
+    else if (comm::CollectiveOpInterface theirs = other.getArrived();
+             theirs && theirs.getOperation() != arrived.getOperation())
+      os << " rank " << member << " (is in " << theirs->getName() << " at " << placeOf(theirs) << ")";
+  }
+  return text;
+}
