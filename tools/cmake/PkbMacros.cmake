@@ -181,7 +181,7 @@ function(pkb_finish)
     endif()
   endforeach()
   # Python tools are launchers in the source tree; build/bin holds links to them.
-  foreach(launcher pkb-export)
+  foreach(launcher pkb-export pkb-bench)
     if(EXISTS ${CMAKE_SOURCE_DIR}/tools/${launcher}/${launcher} AND NOT TARGET ${launcher})
       file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
       file(CREATE_LINK ${CMAKE_SOURCE_DIR}/tools/${launcher}/${launcher}

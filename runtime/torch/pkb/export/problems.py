@@ -7,8 +7,6 @@ import os
 import tempfile
 
 from .errors import InputError
-from .jobs import Job
-from .source import Ref
 
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 CONSTANT_INPUTS = range(1, 9)  # the benchmark fills these with constants, which hide misplaced elements
@@ -38,6 +36,9 @@ def reference_file(checkout, problem):
 
 def problem_job(checkout, problem, m, n, dtype, random, common):
     """The Job of one problem. common: the fields of Job that do not depend on it."""
+    from .jobs import Job
+    from .source import Ref
+
     reference = reference_file(checkout, problem)
     if dtype not in DTYPES:
         raise InputError(f"--dtype must be one of {', '.join(DTYPES)}, got: {dtype}")
