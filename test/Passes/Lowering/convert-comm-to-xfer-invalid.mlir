@@ -29,16 +29,6 @@ func.func @complex_product(%x: tensor<8xcomplex<f32>>) -> tensor<8xcomplex<f32>>
 
 // -----
 
-#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
-// A factor that no text can have.
-func.func @infinite(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error @+1 {{'comm.all_reduce' op has no kernel for a factor that is not finite: INF}}
-  %0 = comm.all_reduce premul_sum %x in <[[0, 1]]> factors [1.0, 0x7FF0000000000000] accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf32>
-  return %0 : tensor<8xf32>
-}
-
-// -----
-
 // An operation of another level.
 func.func @other_level(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error @+1 {{'arith.negf' op must not be left at level L1}}
