@@ -7,15 +7,9 @@
 #ifndef LIB_FRONTEND_COLLECTIVETABLES_H
 #define LIB_FRONTEND_COLLECTIVETABLES_H
 
-#include "lib/Frontend/Unify.h"
+#include "lib/Frontend/Schedule.h"
 
 namespace pkb::frontend {
-
-/// Events that become one operation: one collective of each row.
-struct Exchange {
-  Rows rows;                    // disjoint, of equal size
-  std::vector<int64_t> eventOf; // by rank: index of the event
-};
 
 /// What an operation says about all its ranks, in the order of the rows of its
 /// group.

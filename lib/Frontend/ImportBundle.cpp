@@ -42,24 +42,41 @@ llvm::Expected<SmallVector<int64_t>> Importer::getTensors(const llvm::json::Obje
   return tensors;
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
-  MLIRContext *context = builder.getContext();
-  context->loadDialect<aten::AtenDialect, comm::CommDialect,
-                       func::FuncDialect>();
-  Location loc = program.events.empty()
-                     ? Location(builder.getUnknownLoc())
-                     : locationOf(program.events.front().site);
-  OwningOpRef<ModuleOp> module = ModuleOp::create(builder, loc);
-  builder.setInsertionPointToEnd(module->getBody());
-  auto function = func::FuncOp::create(builder, loc, "main",
+Location Importer::getLoc() {
+  return program.events.empty() ? Location(builder.getUnknownLoc())
+                                : locationOf(program.events.front().site);
+}
+
+/// Gives the collectives behind `before` the numbers that their counterparts
+/// have in the functions of the other ranks.
+void Importer::numberCollectives(Operation *before, int64_t index) {
+  Block &block = *builder.getInsertionBlock();
+  int64_t part = 0;
+  for (auto at = before ? std::next(before->getIterator()) : block.begin();
+       at != block.end(); ++at)
+    if (isa<comm::CollectiveOpInterface>(*at))
+      at->setAttr(comm::kExchangeAttrName,
+                  builder.getI64IntegerAttr(
+                      schedule.getId(exchangeOf(index), part++)));
+}
+
+llvm::Expected<func::FuncOp> Importer::run(ModuleOp module, StringRef name) {
+  builder.setInsertionPointToEnd(module.getBody());
+  auto function = func::FuncOp::create(builder, getLoc(), name,
                                        builder.getFunctionType({}, {}));
-  builder.setInsertionPointToEnd(function.addEntryBlock());
+  bool alone = int64_t(ranks.ranks.size()) == bundle.worldSize;
+  if (!alone)
+    function->setAttr(comm::kRanksAttrName,
+                      builder.getDenseI64ArrayAttr(ranks.ranks));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToEnd(body);
   if (llvm::Error error = importArguments(function))
     return std::move(error);
   if (llvm::Error error = importLiterals())
     return std::move(error);
   for (auto [index, event] : llvm::enumerate(program.events)) {
     llvm::Error error = llvm::Error::success();
+    Operation *before = body->empty() ? nullptr : &body->back();
     if (event.kind == EventKind::Op)
       error = llvm::joinErrors(std::move(error), importOp(event));
     else if (event.kind == EventKind::Collective)
@@ -68,18 +85,47 @@ llvm::Expected<OwningOpRef<ModuleOp>> Importer::run() {
     if (error)
       return makeError(program.where(event.site), ": ", describe(event), ": ",
                        llvm::toString(std::move(error)));
+    if (event.kind == EventKind::Collective && !alone)
+      numberCollectives(before, index);
   }
   if (llvm::Error error = importResults(function))
     return std::move(error);
+  return function;
+}
 
+aten::ProgramAttr Importer::getProvenance() {
+  return aten::ProgramAttr::get(builder.getContext(), bundle.function,
+                                bundle.sha256, bundle.capture, bundle.torch,
+                                inputTree, outputTree);
+}
+
+/// One function, or one for each class of ranks, named after its first rank.
+static llvm::Expected<OwningOpRef<ModuleOp>>
+importClasses(const Bundle &bundle, Schedule &schedule,
+              llvm::ArrayRef<RankClass> classes, MLIRContext &context) {
+  context.loadDialect<aten::AtenDialect, comm::CommDialect,
+                      func::FuncDialect>();
+  OwningOpRef<ModuleOp> module;
+  for (const RankClass &ranks : classes) {
+    Importer importer(bundle, schedule, ranks, context);
+    if (!module)
+      module = ModuleOp::create(importer.getLoc());
+    bool alone = classes.size() == 1;
+    std::string name = "main";
+    if (!alone)
+      name += "_" + std::to_string(ranks.ranks.front());
+    auto function = importer.run(*module, name);
+    if (!function)
+      return function.takeError();
+    Operation *from = alone ? module->getOperation() : function->getOperation();
+    from->setAttr(aten::kProgramAttrName, importer.getProvenance());
+    if (!ranks.difference.empty())
+      (*function)->setAttr(comm::kDifferenceAttrName,
+                           StringAttr::get(&context, ranks.difference));
+  }
   (*module)->setAttr(comm::kMeshAttrName,
-                     comm::MeshAttr::get(context, bundle.worldSize,
+                     comm::MeshAttr::get(&context, bundle.worldSize,
                                          comm::LinkKind::Unknown, false, 0));
-  (*module)->setAttr(aten::kProgramAttrName,
-                     aten::ProgramAttr::get(context, bundle.function,
-                                            bundle.sha256, bundle.capture,
-                                            bundle.torch, inputTree,
-                                            outputTree));
   return module;
 }
 
@@ -100,10 +146,13 @@ llvm::Expected<OwningOpRef<ModuleOp>> pkb::importBundle(StringRef bytes,
   llvm::Expected<Bundle> bundle = readBundle(bytes);
   if (!bundle)
     return prefixError(prefix, bundle.takeError());
-  llvm::Expected<UnifiedGroups> groups = unifyRanks(*bundle);
-  if (!groups)
-    return prefixError(prefix, groups.takeError());
-  auto module = Importer(*bundle, *groups, context).run();
+  llvm::Expected<std::vector<RankClass>> classes = classifyRanks(*bundle);
+  if (!classes)
+    return prefixError(prefix, classes.takeError());
+  llvm::Expected<Schedule> schedule = Schedule::make(*bundle, *classes);
+  if (!schedule)
+    return prefixError(prefix, schedule.takeError());
+  auto module = importClasses(*bundle, *schedule, *classes, context);
   if (!module)
     return prefixError(prefix, module.takeError());
   // What the dialects refuse is bad input too: one line, not a dump.

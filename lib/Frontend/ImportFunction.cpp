@@ -21,9 +21,10 @@ using namespace pkb::frontend;
 static constexpr int64_t kMaxInlineBytes = 1024;
 
 llvm::Expected<Attribute> Importer::groupOfTree(int64_t id) {
-  if (!groups.hasTree(id))
+  auto at = ranks.treeGroups.find(id);
+  if (at == ranks.treeGroups.end())
     return makeError("group ", id, " is used but not described");
-  return comm::GroupAttr::get(builder.getContext(), groups.ofTree(id));
+  return comm::GroupAttr::get(builder.getContext(), at->second);
 }
 
 //===----------------------------------------------------------------------===//

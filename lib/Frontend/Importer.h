@@ -10,23 +10,31 @@
 #include "dialects/Comm/IR/Comm.h"
 #include "lib/Frontend/CollectiveTables.h"
 #include "lib/Frontend/Storages.h"
-#include "lib/Frontend/Unify.h"
+#include "lib/Frontend/Schedule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 
 namespace pkb::frontend {
 
-/// Builds the L1 module of a bundle whose ranks are unified. The program of
-/// rank 0 stands for all.
+/// Builds the function of one class of ranks. The record of its first rank
+/// stands for all of them.
 class Importer {
 public:
-  Importer(const Bundle &bundle, const UnifiedGroups &groups,
+  /// `schedule` numbers the operations that the functions of several classes
+  /// have in common.
+  Importer(const Bundle &bundle, Schedule &schedule, const RankClass &ranks,
            mlir::MLIRContext &context)
-      : bundle(bundle), program(bundle.getProgram(0)), groups(groups),
-        builder(&context), storages(program, builder) {}
+      : bundle(bundle), program(bundle.getProgram(ranks.ranks.front())),
+        schedule(schedule), ranks(ranks), builder(&context),
+        storages(program, builder) {}
 
-  llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>> run();
+  /// Appends the function `name` to the module, with its trees.
+  llvm::Expected<mlir::func::FuncOp> run(mlir::ModuleOp module,
+                                         llvm::StringRef name);
+  /// Where the function is from. To be called after run.
+  aten::ProgramAttr getProvenance();
+  mlir::Location getLoc();
 
 private:
   // ImportFunction.cpp
@@ -44,11 +52,13 @@ private:
   bool makesOnlyViews(const llvm::json::Object &event) const;
 
   // ImportCollective.cpp
-  Exchange exchangeOf(int64_t index) const {
-    return {groups.ofEvent(index), std::vector<int64_t>(bundle.worldSize, index)};
+  const Exchange &exchangeOf(int64_t index) const {
+    return schedule.at(ranks.ranks.front(), index);
   }
   llvm::Error importCollective(int64_t index);
   llvm::Error importWrites(const llvm::json::Object &event, mlir::Location loc);
+
+  void numberCollectives(mlir::Operation *before, int64_t index);
 
   mlir::Location locationOf(int64_t site);
   llvm::Expected<llvm::SmallVector<int64_t>>
@@ -59,7 +69,8 @@ private:
 
   const Bundle &bundle;
   const RankProgram &program;
-  const UnifiedGroups &groups;
+  Schedule &schedule;
+  const RankClass &ranks;
   mlir::OpBuilder builder;
   Storages storages;
   llvm::SmallVector<int64_t> argumentTensors; // by argument

@@ -1,4 +1,4 @@
-//===- Unify.cpp - one program for all ranks ------------------------------===//
+//===- Unify.cpp - which ranks run one program -----------------------------===//
 //
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
@@ -38,31 +38,45 @@ static const json::Value &member(const json::Object &object, StringRef key) {
 /// What is compared, put into words only if it differs.
 using What = function_ref<std::string()>;
 
-namespace pkb::frontend {
-/// Compares rank 0 with one other rank. Ids of tensors and storages may differ:
-/// they must correspond one to one.
+char RanksDiffer::ID = 0;
+
+template <typename... Parts>
+static Error makeDifference(const Parts &...parts) {
+  std::string text;
+  raw_string_ostream os(text);
+  (os << ... << parts);
+  return make_error<RanksDiffer>(text);
+}
+
+namespace {
+/// Compares two ranks. Ids of tensors and storages may differ: they must
+/// correspond one to one.
 class RankPair {
 public:
-  RankPair(const RankProgram &first, const RankProgram &other)
-      : first(first), other(other), tensorOf(first.tensors.size(), -1),
+  RankPair(const Bundle &bundle, const RankProgram &first,
+           const RankProgram &other)
+      : bundle(bundle), first(first), other(other), tensorOf(first.tensors.size(), -1),
         firstTensorOf(other.tensors.size(), -1),
         storageOf(first.storages.size(), -1),
         firstStorageOf(other.storages.size(), -1) {}
 
+  /// Success if both ranks run one program; RanksDiffer if not.
+  Error run();
+
+  /// Group ids of the other rank by those of the first, as met in trees.
+  std::map<int64_t, int64_t> treeGroups;
+  /// Group ids of the other rank, in the order in which they were met.
+  std::vector<int64_t> groups;
+
+private:
   Error compareEvent(const Event &a, const Event &b);
   Error compareTrees(const json::Value &a, const json::Value &b, What what);
   Error compareLiterals();
-
-  /// Group ids of both ranks, as met in trees.
-  std::map<int64_t, int64_t> treeGroups;
-
-private:
   Error differ(const std::string &what, const std::string &a,
                const std::string &b) const {
-    return makeError(what, " is ", a, " on rank ", first.rank, " (", firstLine,
-                     ") and ", b, " on rank ", other.rank, " (", otherLine,
-                     "); programs whose ranks differ are not supported yet; "
-                     "pass what differs as an argument, if it can be one");
+    return makeDifference(what, " is ", a, " on rank ", first.rank, " (",
+                          firstLine, ") and ", b, " on rank ", other.rank, " (",
+                          otherLine, ")");
   }
   Error compareTensor(const json::Value &a, const json::Value &b, What what);
   Error compareTensorLists(const json::Value &a, const json::Value &b,
@@ -70,7 +84,9 @@ private:
   Error compareArgument(const json::Value &a, const json::Value &b, What what);
   Error compareOp(const json::Object &a, const json::Object &b);
   Error compareCollective(const json::Object &a, const json::Object &b);
+  Error compareGroups(const json::Value &a, const json::Value &b, What what);
 
+  const Bundle &bundle;
   const RankProgram &first;
   const RankProgram &other;
   // Indices of corresponding tensors and storages, -1 where none is known yet.
@@ -78,7 +94,7 @@ private:
   std::string firstLine = "its arguments", otherLine = "its arguments";
   std::string name = "the function";
 };
-} // namespace pkb::frontend
+} // namespace
 
 /// Records that a and b correspond; false if either has another partner.
 static bool pairUp(std::vector<int64_t> &of, std::vector<int64_t> &back,
@@ -118,14 +134,13 @@ Error RankPair::compareTensor(const json::Value &a, const json::Value &b,
     return differ("the storage offset of " + what(), std::to_string(ta.offset),
                   std::to_string(tb.offset));
   if (tensorOf[*indexA] != -1 || firstTensorOf[*indexB] != -1)
-    return makeError(what(), " is another tensor on rank ", first.rank, " (",
-                     firstLine, ") than on rank ", other.rank, " (", otherLine,
-                     "); programs whose ranks differ are not supported yet");
+    return makeDifference(what(), " is another tensor on rank ", first.rank,
+                          " (", firstLine, ") than on rank ", other.rank, " (",
+                          otherLine, ")");
   if (!pairUp(storageOf, firstStorageOf, ta.storage, tb.storage))
-    return makeError("the tensors that ", what(), " shares its memory with differ "
-                     "between rank ", first.rank, " (", firstLine, ") and rank ",
-                     other.rank, " (", otherLine,
-                     "); programs whose ranks differ are not supported yet");
+    return makeDifference("the tensors that ", what(), " shares its memory with "
+                          "differ between rank ", first.rank, " (", firstLine,
+                          ") and rank ", other.rank, " (", otherLine, ")");
   tensorOf[*indexA] = *indexB;
   firstTensorOf[*indexB] = *indexA;
   return Error::success();
@@ -232,12 +247,16 @@ Error RankPair::compareOp(const json::Object &a, const json::Object &b) {
                             [&] { return "the tensors written by " + name; });
 }
 
+/// Roots, factors and split sizes may differ: an operation has tables of them.
 Error RankPair::compareCollective(const json::Object &a,
                                   const json::Object &b) {
-  for (StringRef key : {"reduce", "splits", "root", "peer", "tag"})
+  for (StringRef key : {"reduce", "tag"})
     if (member(a, key) != member(b, key))
       return differ("'" + key.str() + "' of " + name, printed(member(a, key)),
                     printed(member(b, key)));
+  if (Error error = compareGroups(member(a, "group"), member(b, "group"),
+                                  [&] { return "the group of " + name; }))
+    return error;
   for (StringRef key : {"inputs", "outputs", "writes"})
     if (Error error =
             compareTensorLists(member(a, key), member(b, key),
@@ -246,24 +265,38 @@ Error RankPair::compareCollective(const json::Object &a,
   return Error::success();
 }
 
+/// One operation can stand for groups that are the same, or have no rank in
+/// common and as many ranks.
+Error RankPair::compareGroups(const json::Value &a, const json::Value &b,
+                              What what) {
+  SmallVector<int64_t> rows[2];
+  for (auto [value, line, row] : {std::tuple(&a, &firstLine, &rows[0]),
+                                  std::tuple(&b, &otherLine, &rows[1])}) {
+    auto id = value->getAsInteger();
+    auto at = id && isId(*id) ? bundle.groups.find(*id) : bundle.groups.end();
+    if (at == bundle.groups.end())
+      return makeError(*line, ": ", what(), " is ", printed(*value),
+                       ", which bundle.json does not list");
+    *row = at->second;
+  }
+  groups.push_back(*b.getAsInteger());
+  bool apart = rows[0].size() == rows[1].size() &&
+               none_of(rows[0], [&](int64_t rank) {
+                 return is_contained(rows[1], rank);
+               });
+  return rows[0] == rows[1] || apart
+             ? Error::success()
+             : differ(what(), printed(rows[0]), printed(rows[1]));
+}
+
 Error RankPair::compareEvent(const Event &a, const Event &b) {
   firstLine = first.where(a.site);
   otherLine = other.where(b.site);
   name = describe(a);
-  for (auto [event, line] : {std::pair(&a, &firstLine), std::pair(&b, &otherLine)})
-    if (event->kind == EventKind::Collective &&
-        !isSupportedCollective(describe(*event)))
-      return makeError(*line, ": ", describe(*event),
-                       ": this collective is not supported yet");
-  if (a.kind != b.kind || name != describe(b)) {
-    bool collectives = a.kind == EventKind::Collective &&
-                       b.kind == EventKind::Collective;
-    return makeError(
-        "rank ", first.rank, " runs ", name, " at ", firstLine, " where rank ",
-        other.rank, " runs ", describe(b), " at ", otherLine,
-        collectives ? "; collectives must match on all ranks, in one order"
-                    : "; programs whose ranks differ are not supported yet");
-  }
+  if (a.kind != b.kind || name != describe(b))
+    return makeDifference("rank ", first.rank, " runs ", name, " at ", firstLine,
+                          " where rank ", other.rank, " runs ", describe(b),
+                          " at ", otherLine);
   if (a.kind == EventKind::Op)
     return compareOp(*a.json, *b.json);
   if (a.kind == EventKind::Collective)
@@ -287,14 +320,15 @@ Error RankPair::compareTrees(const json::Value &a, const json::Value &b,
   if (kind == "tensor")
     return compareTensor(member(*nodeA, "id"), member(*nodeB, "id"), what);
   if (kind == "group") {
-    auto idA = nodeA->getInteger("id"), idB = nodeB->getInteger("id");
-    if (!idA || !idB)
-      return makeError(what(), " must have the id of a group");
-    auto [at, added] = treeGroups.try_emplace(*idA, *idB);
-    if (!added && at->second != *idB)
-      return differ(what(), "group " + std::to_string(*idA),
-                    "group " + std::to_string(*idB));
-    return Error::success();
+    if (Error error =
+            compareGroups(member(*nodeA, "id"), member(*nodeB, "id"), what))
+      return error;
+    int64_t idA = *nodeA->getInteger("id"), idB = *nodeB->getInteger("id");
+    auto [at, added] = treeGroups.try_emplace(idA, idB);
+    return added || at->second == idB
+               ? Error::success()
+               : differ(what(), "group " + std::to_string(idA),
+                        "group " + std::to_string(idB));
   }
   for (StringRef key : {"value", "keys"})
     if (member(*nodeA, key) != member(*nodeB, key) && kind != "device")
@@ -325,10 +359,10 @@ Error RankPair::compareLiterals() {
       continue; // never used
     auto at = ofOther.find(tensor);
     if (at == ofOther.end())
-      return makeError("tensor ", first.tensors[literal.tensor].id,
-                       " is a constant on rank ", first.rank, " (",
-                       first.where(literal.site), ") but not on rank ",
-                       other.rank);
+      return makeDifference("tensor ", first.tensors[literal.tensor].id,
+                            " is a constant on rank ", first.rank, " (",
+                            first.where(literal.site), ") but not on rank ",
+                            other.rank);
     if (literal.file != at->second->file) {
       firstLine = first.where(literal.site);
       otherLine = other.where(at->second->site);
@@ -338,136 +372,161 @@ Error RankPair::compareLiterals() {
   return Error::success();
 }
 
-//===----------------------------------------------------------------------===//
-// All ranks
-//===----------------------------------------------------------------------===//
-
-namespace pkb::frontend {
-class Unifier {
-public:
-  explicit Unifier(const Bundle &bundle) : bundle(bundle) {}
-
-  Expected<UnifiedGroups> run() {
-    const RankProgram &first = bundle.getProgram(0);
-    std::vector<std::map<int64_t, int64_t>> treeGroups;
-    for (int64_t rank = 0; rank < bundle.worldSize; ++rank) {
-      const RankProgram &other = bundle.getProgram(rank);
-      // A rank with the text of rank 0 need not be compared again.
-      if (rank > 0 && &other == &first) {
-        treeGroups.push_back(treeGroups.front());
-        continue;
-      }
-      RankPair pair(first, other);
-      if (Error error =
-              pair.compareTrees(*first.inputs, *other.inputs,
-                                [] { return std::string("the arguments"); }))
-        return std::move(error);
-      size_t common = std::min(first.events.size(), other.events.size());
-      for (size_t i = 0; i < common; ++i)
-        if (Error error = pair.compareEvent(first.events[i], other.events[i]))
-          return std::move(error);
-      if (first.events.size() != other.events.size())
-        return lengthsDiffer(first, other, common);
-      if (Error error =
-              pair.compareTrees(*first.outputs, *other.outputs,
-                                [] { return std::string("the results"); }))
-        return std::move(error);
-      if (Error error = pair.compareLiterals())
-        return std::move(error);
-      treeGroups.push_back(std::move(pair.treeGroups));
-    }
-    UnifiedGroups groups;
-    for (size_t i = 0; i < first.events.size(); ++i)
-      if (first.events[i].kind == EventKind::Collective) {
-        Expected<Rows> rows = combineEvent(i);
-        if (!rows)
-          return rows.takeError();
-        groups.byEvent[i] = std::move(*rows);
-      }
-    for (auto [id, same] : treeGroups.front()) {
-      SmallVector<int64_t> ids;
-      for (auto &ofRank : treeGroups)
-        ids.push_back(ofRank.at(id));
-      Expected<Rows> rows = combine(ids, [](int64_t) {
-        return std::string("a group among the arguments or results");
-      });
-      if (!rows)
-        return rows.takeError();
-      groups.byTreeId[id] = std::move(*rows);
-    }
-    return groups;
-  }
-
-private:
-  static Error lengthsDiffer(const RankProgram &first, const RankProgram &other,
-                             size_t common) {
+Error RankPair::run() {
+  if (Error error = compareTrees(*first.inputs, *other.inputs, [] {
+        return std::string("the arguments");
+      }))
+    return error;
+  size_t common = std::min(first.events.size(), other.events.size());
+  for (size_t i = 0; i < common; ++i)
+    if (Error error = compareEvent(first.events[i], other.events[i]))
+      return error;
+  if (first.events.size() != other.events.size()) {
     bool firstLonger = first.events.size() > common;
     const RankProgram &longer = firstLonger ? first : other;
     const RankProgram &shorter = firstLonger ? other : first;
     const Event &event = longer.events[common];
-    return makeError("rank ", longer.rank, " runs ", describe(event), " at ",
-                     longer.where(event.site), " where rank ", shorter.rank,
-                     " has ended; programs whose ranks differ are not supported "
-                     "yet");
+    return makeDifference("rank ", longer.rank, " runs ", describe(event), " at ",
+                          longer.where(event.site), " where rank ",
+                          shorter.rank, " has ended");
   }
+  if (Error error = compareTrees(*first.outputs, *other.outputs, [] {
+        return std::string("the results");
+      }))
+    return error;
+  return compareLiterals();
+}
 
-  Expected<Rows> combineEvent(size_t index) {
-    SmallVector<int64_t> ids;
-    for (int64_t rank = 0; rank < bundle.worldSize; ++rank) {
-      const RankProgram &program = bundle.getProgram(rank);
-      const json::Object &event = *program.events[index].json;
-      auto id = event.getInteger("group");
-      if (!id)
-        return makeError(describe(program.events[index]), " at ",
-                         program.where(program.events[index].site),
-                         " names no group");
-      ids.push_back(*id);
-    }
-    return combine(ids, [&](int64_t rank) {
-      const RankProgram &program = bundle.getProgram(rank);
-      const Event &event = program.events[index];
-      return describe(event) + " at " + program.where(event.site);
-    });
-  }
+//===----------------------------------------------------------------------===//
+// All ranks
+//===----------------------------------------------------------------------===//
 
-  /// One partition from the group that each rank uses at the same place.
-  Expected<Rows> combine(ArrayRef<int64_t> ids,
-                         function_ref<std::string(int64_t rank)> what) {
-    Rows rows;
-    for (auto [rank, id] : enumerate(ids)) {
-      auto at = isId(id) ? bundle.groups.find(id) : bundle.groups.end();
-      if (at == bundle.groups.end())
-        return makeError(what(rank), " uses group ", id,
-                         ", which bundle.json does not list");
-      ArrayRef<int64_t> row = at->second;
-      if (!is_contained(row, int64_t(rank)))
-        return makeError(what(rank), " uses the group ", printed(row),
-                         " on rank ", rank, ", which is not a member");
-      // Every member must be at the same place with the same group.
-      for (int64_t peer : row) {
-        SmallVector<int64_t> theirs = bundle.groups.lookup(ids[peer]);
-        if (ArrayRef<int64_t>(theirs) != row)
-          return makeError("rank ", rank, " runs ", what(rank), " in the group ",
-                           printed(row), " while rank ", peer, " runs ",
-                           what(peer), " in the group ", printed(theirs),
-                           "; collectives must match on all ranks, in one "
-                           "order");
-      }
-      if (!rows.empty() && rows.front().size() != row.size())
-        return makeError(what(rank), " joins groups of ", rows.front().size(),
-                         " and ", row.size(),
-                         " ranks; groups of different size are not supported "
-                         "yet");
-      if (!is_contained(rows, SmallVector<int64_t>(row)))
-        rows.push_back(SmallVector<int64_t>(row));
-    }
-    return rows;
-  }
-
-  const Bundle &bundle;
+namespace {
+/// A class in the making.
+struct Candidate {
+  RankClass ranks;
+  std::vector<std::map<int64_t, int64_t>> treeGroups; // by member
+  std::vector<std::vector<int64_t>> groups;           // likewise
 };
-} // namespace pkb::frontend
+} // namespace
 
-Expected<UnifiedGroups> frontend::unifyRanks(const Bundle &bundle) {
-  return Unifier(bundle).run();
+/// The groups of a new member must be those of the others, or have no rank in
+/// common with them.
+static Error checkGroups(const Bundle &bundle, const Candidate &candidate,
+                         ArrayRef<int64_t> groups, int64_t rank) {
+  for (auto [member, theirs] : zip(candidate.ranks.ranks, candidate.groups))
+    for (auto [a, b] : zip_equal(theirs, groups)) {
+      ArrayRef<int64_t> rowA = bundle.groups.at(a), rowB = bundle.groups.at(b);
+      if (rowA != rowB && any_of(rowA, [&](int64_t r) {
+            return is_contained(rowB, r);
+          }))
+        return makeDifference("rank ", member, " uses the group ", printed(rowA),
+                              " where rank ", rank, " uses the group ",
+                              printed(rowB));
+    }
+  return Error::success();
+}
+
+/// The rows of each group in the trees of a class, by its first rank's id.
+static void collectTreeGroups(const Bundle &bundle, Candidate &candidate) {
+  for (auto [id, same] : candidate.treeGroups.front()) {
+    Rows &rows = candidate.ranks.treeGroups[id];
+    for (auto &ofRank : candidate.treeGroups) {
+      const auto &row = bundle.groups.at(ofRank.at(id));
+      if (!is_contained(rows, row))
+        rows.push_back(row);
+    }
+  }
+}
+
+/// Makes `rank` a member of the class if it runs the program of its first rank;
+/// returns why not otherwise.
+static Expected<std::optional<std::string>>
+join(const Bundle &bundle, Candidate &candidate, int64_t rank) {
+  const RankProgram &program = bundle.getProgram(rank);
+  int64_t first = candidate.ranks.ranks.front();
+  // A rank with the text of rank 0 need not be compared again.
+  if (&program == &bundle.getProgram(first) && first != rank) {
+    candidate.treeGroups.push_back(candidate.treeGroups.front());
+    candidate.groups.push_back(candidate.groups.front());
+    candidate.ranks.ranks.push_back(rank);
+    return std::nullopt;
+  }
+  RankPair pair(bundle, bundle.getProgram(first), program);
+  Error error = pair.run();
+  if (!error)
+    error = checkGroups(bundle, candidate, pair.groups, rank);
+  std::optional<std::string> difference;
+  if (Error hard = handleErrors(std::move(error), [&](const RanksDiffer &info) {
+        difference = info.message();
+      }))
+    return std::move(hard);
+  if (difference)
+    return difference;
+  candidate.treeGroups.push_back(std::move(pair.treeGroups));
+  candidate.groups.push_back(std::move(pair.groups));
+  if (first != rank)
+    candidate.ranks.ranks.push_back(rank);
+  return std::nullopt;
+}
+
+/// A class of one rank.
+static Expected<Candidate> startClass(const Bundle &bundle, int64_t rank) {
+  Candidate candidate;
+  candidate.ranks.ranks.push_back(rank);
+  // A program agrees with itself, if it can be read at all.
+  auto reason = join(bundle, candidate, rank);
+  if (!reason)
+    return reason.takeError();
+  return candidate;
+}
+
+Expected<std::vector<RankClass>>
+frontend::classifyRanks(const Bundle &bundle) {
+  std::vector<Candidate> candidates;
+  for (int64_t rank = 0; rank < bundle.worldSize; ++rank) {
+    std::optional<std::string> difference; // from the first class
+    bool found = false;
+    for (Candidate &candidate : candidates) {
+      auto reason = join(bundle, candidate, rank);
+      if (!reason)
+        return reason.takeError();
+      found = !*reason;
+      if (found)
+        break;
+      if (!difference)
+        difference = std::move(**reason);
+    }
+    if (found)
+      continue;
+    Expected<Candidate> fresh = startClass(bundle, rank);
+    if (!fresh)
+      return fresh.takeError();
+    fresh->ranks.difference = difference.value_or("");
+    candidates.push_back(std::move(*fresh));
+  }
+  std::vector<RankClass> classes;
+  for (Candidate &candidate : candidates) {
+    collectTreeGroups(bundle, candidate);
+    classes.push_back(std::move(candidate.ranks));
+  }
+  return classes;
+}
+
+Error frontend::splitClass(const Bundle &bundle,
+                           std::vector<RankClass> &classes, size_t index) {
+  RankClass whole = std::move(classes[index]);
+  classes.erase(classes.begin() + index);
+  for (int64_t rank : whole.ranks) {
+    Expected<Candidate> alone = startClass(bundle, rank);
+    if (!alone)
+      return alone.takeError();
+    collectTreeGroups(bundle, *alone);
+    alone->ranks.difference = whole.difference;
+    classes.push_back(std::move(alone->ranks));
+  }
+  sort(classes, [](const RankClass &a, const RankClass &b) {
+    return a.ranks.front() < b.ranks.front();
+  });
+  return Error::success();
 }

@@ -38,6 +38,14 @@ llvm::Error World::open() {
       if (auto kernel = dyn_cast<xfer::KernelOp>(op))
         ranks = std::max(ranks, kernel.getGroup().getMaxRank() + 1);
     });
+  functions.assign(ranks, {});
+  for (auto function : module.getOps<func::FuncOp>())
+    if (DenseI64ArrayAttr own = comm::getRanks(function))
+      for (int64_t rank : own.asArrayRef())
+        if (rank < ranks && llvm::hasSingleElement(function.getBody()))
+          functions[rank] = function;
+  if (llvm::all_of(functions, [](func::FuncOp function) { return bool(function); }))
+    return llvm::Error::success();
   func::FuncOp main = module.lookupSymbol<func::FuncOp>("main");
   if (!main && llvm::hasSingleElement(module.getOps<func::FuncOp>()))
     main = *module.getOps<func::FuncOp>().begin();

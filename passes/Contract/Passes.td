@@ -20,12 +20,17 @@ def VerifyCommPass : Pass<"pkb-verify-comm", "::mlir::ModuleOp"> {
 
     * (`verify_comm_c1`) The module has a mesh.
     * (`verify_comm_c2`) It has a function `main` with one block, so all ranks
-      meet its collectives in one order.
+      meet its collectives in one order; or functions with one block whose
+      `comm.ranks` hold each rank of the mesh once.
     * (`verify_comm_c3`) All operations are of `comm`, `aten`, `linalg`,
       `tensor`, `arith`, `math` or `func`.
     * (`verify_comm_c4`) Operands and results are values, not memory.
     * (`verify_comm_c5`) The ranks of every group are in the mesh.
     * (`verify_comm_c6`) `comm.absent` is used by operations of `comm` only.
+    * (`verify_comm_c7`) Where ranks run different functions, each collective
+      has a number (`comm.exchange`); those of one number are the same but for
+      the shapes of their tensors, stand once in the functions of exactly the
+      ranks of their group, and can be met in one order.
 
     *Precondition*: none. *Postcondition*: the above. *Declines*: never.
   }];
@@ -74,9 +79,10 @@ def VerifyCudaEmittablePass : Pass<"pkb-verify-cuda-emittable", "::mlir::ModuleO
   let description = [{
     Changes nothing; reports every offender. A module that passes is printed by lib/Target/Cuda without a decision and without an error.
 
-    * (`verify_cuda_emittable_c1`) A function `main` of one block, kernels and
-      constants, nothing else.
-    * (`verify_cuda_emittable_c2`) Each operation of `main` is a step or a slot of
+    * (`verify_cuda_emittable_c1`) A function `main` of one block or, where ranks
+      differ, functions of one block with `comm.ranks`; kernels and constants,
+      nothing else.
+    * (`verify_cuda_emittable_c2`) Each operation of these is a step or a slot of
       the host plan.
     * (`verify_cuda_emittable_c3`) Memrefs are static, of elements that a tensor
       can have, and come from something that has a slot.

@@ -8,6 +8,7 @@
 #include "dialects/Comm/IR/Comm.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Contract/Passes.h"
+#include "passes/Contract/VerifyCommRules.h"
 
 #define DEBUG_TYPE "pkb-verify-comm"
 
@@ -35,14 +36,21 @@ struct VerifyComm : pkb::impl::VerifyCommPassBase<VerifyComm> {
     bool legal = true;
     // verify_comm_c2
     auto main = module.lookupSymbol<func::FuncOp>("main");
-    if (!main || main.isExternal()) {
+    bool differ = llvm::any_of(module.getOps<func::FuncOp>(), comm::getRanks);
+    if (!differ && (!main || main.isExternal())) {
       module.emitError("module must have a function @main with a body");
       legal = false;
-    } else if (!main.getBody().hasOneBlock()) {
-      main.emitError("@main must have one block, got: ")
-          << main.getBody().getBlocks().size();
-      legal = false;
     }
+    for (auto function : module.getOps<func::FuncOp>())
+      if ((function == main || differ) && !function.isExternal() &&
+          !function.getBody().hasOneBlock()) {
+        function.emitError("@")
+            << function.getName()
+            << " must have one block, got: " << function.getBody().getBlocks().size();
+        legal = false;
+      }
+    if (differ)
+      legal &= verifyRankPrograms(module, mesh.getSize());
     module.walk([&](Operation *op) {
       legal &= isLegal(op) && hasLegalTypes(op) && isInMesh(op, mesh) && isForCollectives(op);
     });

@@ -109,13 +109,20 @@ private:
 void VerifyCudaEmittablePass::checkModule(ModuleOp module) {
   // verify_cuda_emittable_c1
   auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main || !llvm::hasSingleElement(main.getBody()))
+  bool differ = llvm::any_of(module.getOps<func::FuncOp>(), comm::getRanks);
+  if (!differ && (!main || !llvm::hasSingleElement(main.getBody())))
     reject(module) << "must have a function @main of one block";
-  for (Operation &op : module.getOps())
-    if (!isa<cuda::KernelOp, memref::GlobalOp>(op) && &op != main.getOperation())
+  for (Operation &op : module.getOps()) {
+    auto function = dyn_cast<func::FuncOp>(op);
+    if (function && (differ ? bool(comm::getRanks(function)) : function == main)) {
+      if (llvm::hasSingleElement(function.getBody()))
+        checkPlan(function);
+      else if (differ)
+        reject(function) << "must have one block";
+    } else if (!isa<cuda::KernelOp, memref::GlobalOp>(op)) {
       reject(&op) << "must not stand at the top of a module at level L3";
-  if (main && llvm::hasSingleElement(main.getBody()))
-    checkPlan(main);
+    }
+  }
 }
 
 /// verify_cuda_emittable_c3: `value` is an argument, or made by an op that has a slot in the plan.
@@ -130,7 +137,8 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
   else if (!aten::getScalarType(type.getElementType()))
     reject(op) << "must work on elements that a tensor can have, got: " << type.getElementType();
   else if (Operation *maker = value.getDefiningOp();
-           maker && !isa<memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp>(maker))
+           maker && !isa<memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp>(maker) &&
+           !(isa<cuda::AbsentOp>(maker) && isa<cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp>(op)))
     reject(op)
         << "must use memory of @main's arguments, memref.alloc, memref.reinterpret_cast or memref.get_global, got: "
         << maker->getName();
@@ -139,7 +147,8 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
 void VerifyCudaEmittablePass::checkPlan(func::FuncOp main) {
   for (Operation &op : main.getBody().front()) {
     // verify_cuda_emittable_c2
-    if (!isa<cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp, memref::ReinterpretCastOp,
+    if (!isa<cuda::LaunchOp, cuda::AbsentOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp,
+             memref::ReinterpretCastOp,
              memref::GetGlobalOp, func::ReturnOp>(op)) {
       reject(&op) << "has no form in the host plan";
       continue;
@@ -195,7 +204,7 @@ void VerifyCudaEmittablePass::checkEpochs(cuda::KernelOp kernel) {
 void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   // verify_cuda_emittable_c6
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
-  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
+  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::AbsentOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
       bool finite = splat && (!isa<FloatType>(splat.getElementType()) || splat.getSplatValue<APFloat>().isFinite());

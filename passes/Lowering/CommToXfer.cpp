@@ -32,9 +32,20 @@ struct Storage {
   int64_t origin = 0;
 };
 
+/// What the functions of one module share.
+struct ModuleState {
+  struct Exchange {
+    xfer::ScheduleAttr schedule;
+    SmallVector<FlatSymbolRefAttr> kernels;
+  };
+  DenseMap<int64_t, Exchange> exchanges; // by number
+  int64_t nextKernel = 0, nextLiteral = 0;
+};
+
 class Bufferizer {
 public:
-  explicit Bufferizer(func::FuncOp function) : function(function), builder(function.getContext()) {}
+  Bufferizer(func::FuncOp function, ModuleState &shared)
+      : function(function), builder(function.getContext()), shared(shared) {}
   LogicalResult run();
 
 private:
@@ -52,7 +63,9 @@ private:
   LogicalResult convertView(aten::AsStridedOp view);
   LogicalResult convertViewWrite(aten::ViewWriteOp write);
   LogicalResult convertLiteral(aten::LiteralOp literal);
+  LogicalResult convertAbsent(comm::AbsentOp absent);
   LogicalResult convertCollective(comm::CollectiveOpInterface op);
+  FailureOr<SmallVector<FlatSymbolRefAttr>> kernelsOf(comm::CollectiveOpInterface op, TypeRange operands);
   LogicalResult convertReturn(func::ReturnOp op);
 
   func::FuncOp function;
@@ -60,7 +73,7 @@ private:
   DenseMap<Value, Value> memory;
   DenseMap<Value, Storage> storages;
   DenseMap<Value, SmallVector<Value>> valuesOf; // by root
-  int64_t nextKernel = 0, nextLiteral = 0;
+  ModuleState &shared;
 };
 
 } // namespace
@@ -207,7 +220,7 @@ static bool isWritten(Value value) {
 LogicalResult Bufferizer::convertLiteral(aten::LiteralOp literal) {
   auto type = cast<RankedTensorType>(literal.getResult().getType());
   MemRefType buffer = memoryType(type, 0);
-  std::string name = "literal_" + std::to_string(nextLiteral++);
+  std::string name = "literal_" + std::to_string(shared.nextLiteral++);
   OpBuilder atModule(function);
   memref::GlobalOp::create(atModule, literal.getLoc(), builder.getStringAttr(name), builder.getStringAttr("private"),
                            TypeAttr::get(buffer), literal.getValueAttr(), builder.getUnitAttr(), IntegerAttr());
@@ -234,13 +247,51 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl)
     return buildLibraryCall(builder, op, operands);
-  std::string name = (op->getName().stripDialect() + "_" + Twine(nextKernel++)).str();
-  OpBuilder atModule(function);
-  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = buildCollectiveKernels(atModule, op, name, TypeRange(ValueRange(operands)));
+  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = kernelsOf(op, TypeRange(ValueRange(operands)));
   if (failed(kernels))
     return failure();
+  auto first = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernels->front());
+  // Another rank's function may know the same contiguous memory by another shape.
+  for (auto [operand, argument] : llvm::zip_equal(operands, first.getEntry().getArguments())) {
+    auto type = cast<MemRefType>(argument.getType());
+    if (operand.getType() == type || !type.hasStaticShape())
+      continue;
+    int64_t offset = 0;
+    SmallVector<int64_t> strides;
+    (void)type.getStridesAndOffset(strides, offset); // contiguous, as a kernel's arguments are
+    if (operand.getDefiningOp<xfer::AbsentOp>())
+      operand = xfer::AbsentOp::create(builder, loc, type);
+    else
+      operand = memref::ReinterpretCastOp::create(builder, loc, type, operand, offset, type.getShape(), strides);
+  }
   for (FlatSymbolRefAttr kernel : *kernels)
     xfer::LaunchOp::create(builder, loc, kernel, operands);
+  return success();
+}
+
+/// The kernels of a collective: its own, or those that another rank's function launches for the same exchange.
+FailureOr<SmallVector<FlatSymbolRefAttr>> Bufferizer::kernelsOf(comm::CollectiveOpInterface op, TypeRange operands) {
+  IntegerAttr exchange = comm::getExchange(op);
+  auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+  if (exchange)
+    if (auto known = shared.exchanges.find(exchange.getInt()); known != shared.exchanges.end()) {
+      if (known->second.schedule != schedule)
+        return op.emitOpError() << "must have the schedule that it has on other ranks, " << known->second.schedule
+                                << ", got: " << schedule;
+      return known->second.kernels;
+    }
+  std::string name = (op->getName().stripDialect() + "_" + Twine(shared.nextKernel++)).str();
+  OpBuilder atModule(function);
+  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = buildCollectiveKernels(atModule, op, name, operands);
+  if (exchange && succeeded(kernels))
+    shared.exchanges[exchange.getInt()] = {schedule, *kernels};
+  return kernels;
+}
+
+LogicalResult Bufferizer::convertAbsent(comm::AbsentOp absent) {
+  auto type = cast<RankedTensorType>(absent.getResult().getType());
+  Value memory = xfer::AbsentOp::create(builder, absent.getLoc(), memoryType(type, 0));
+  bind(absent.getResult(), memory, Storage{memory, 0});
   return success();
 }
 
@@ -324,6 +375,7 @@ LogicalResult Bufferizer::convert(Operation *op) {
       .Case([&](aten::ViewWriteOp write) { return convertViewWrite(write); })
       .Case([&](aten::LiteralOp literal) { return convertLiteral(literal); })
       .Case([&](comm::CollectiveOpInterface collective) { return convertCollective(collective); })
+      .Case([&](comm::AbsentOp absent) { return convertAbsent(absent); })
       .Case([&](func::ReturnOp ret) { return convertReturn(ret); })
       .Default([](Operation *other) { return other->emitOpError() << "must not be left at level L1"; });
 }
@@ -360,8 +412,9 @@ namespace {
 
 struct ConvertCommToXferPass : pkb::impl::ConvertCommToXferPassBase<ConvertCommToXferPass> {
   void runOnOperation() override {
+    ModuleState shared;
     for (auto function : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
-      if (failed(Bufferizer(function).run()))
+      if (failed(Bufferizer(function, shared).run()))
         return signalPassFailure();
   }
 };

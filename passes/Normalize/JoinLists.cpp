@@ -118,6 +118,8 @@ struct JoinAllGather : OpRewritePattern<comm::AllGatherOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(comm::AllGatherOp op,
                                 PatternRewriter &rewriter) const override {
+    if (comm::getExchange(op))
+      return rewriter.notifyMatchFailure(op, "other ranks have lists");
     if (op.getNumResults() < 2 || !typeOf(op.getInput()).hasStaticShape() ||
         !areOnlyJoined(op))
       return rewriter.notifyMatchFailure(op, "results are not only joined");
@@ -136,6 +138,8 @@ struct JoinAllToAll : OpRewritePattern<comm::AllToAllOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(comm::AllToAllOp op,
                                 PatternRewriter &rewriter) const override {
+    if (comm::getExchange(op))
+      return rewriter.notifyMatchFailure(op, "other ranks have lists");
     if (op.getNumResults() < 2 ||
         !typeOf(op.getInputs().front()).hasStaticShape() || !areOnlyJoined(op))
       return rewriter.notifyMatchFailure(op, "results are not only joined");

@@ -268,6 +268,10 @@ void readLaunch(Manifest &m, const Reader &reader, Step &step) {
   }
   for (const Json &item : reader.array("pointers")) {
     Reader pointer(item, reader.place() + " pointer");
+    if (pointer.at("slot").is_null()) { // a tensor that does not exist on this rank
+      step.pointers.push_back({-1, 0});
+      continue;
+    }
     step.pointers.push_back({int32_t(pointer.integer("slot", 0, int64_t(m.slots.size()) - 1)),
                              pointer.has("offset") ? pointer.integer("offset", 0, int64_t(1) << 56) : 0});
   }
@@ -318,6 +322,9 @@ constexpr const char *kReductions[] = {"none", "sum", "avg", "min", "max", "prod
 
 Pointer readPlace(const Manifest &m, const Reader &reader, const char *key) {
   Reader place(reader.at(key), reader.place() + " " + key);
+  if (place.at("slot").is_null()) {
+    return {-1, 0};
+  }
   return {int32_t(place.integer("slot", 0, int64_t(m.slots.size()) - 1)), place.integer("offset", 0, int64_t(1) << 56)};
 }
 
@@ -422,6 +429,70 @@ void readSteps(Manifest &m, const Json &list) {
   }
 }
 
+/// Whether the ranks of a group take part in a step together.
+bool isCommon(const Json &step) {
+  return step.is_object() && (step.value("kind", Json()) == "launch" || step.value("kind", Json()) == "library" ||
+                              step.value("kind", Json()) == "transfer");
+}
+
+/// What a program does on a group, in order: kernels and library calls.
+std::string stepsOn(const Json &program, size_t group) {
+  std::string names;
+  for (const Json &step : Reader(program, "program").array("steps")) {
+    if (isCommon(step) && step.value("group", Json()) == group) {
+      names += (names.empty() ? "" : ", ") + step.value("kernel", step.value("library", Json("transfer"))).dump();
+    }
+  }
+  return names;
+}
+
+/// The own entry of "programs", after a look at what concerns all ranks: each has one program, and the ranks of a group
+/// launch the same kernels on it, or they would wait for each other for ever.
+const Json &ownProgram(const Reader &top, int rank, int32_t worldSize, const std::vector<Group> &groups) {
+  std::vector<const Json *> programOf(size_t(worldSize), nullptr);
+  for (const Json &item : top.array("programs")) {
+    Reader program(item, cat("program ", &item - &top.array("programs")[0]));
+    for (int64_t member : program.integers("ranks")) {
+      if (member >= worldSize || programOf[size_t(member)]) {
+        program.bad("is for rank ", member, ", which ",
+                    member >= worldSize ? cat("is not one of ", worldSize) : "another program is for too");
+      }
+      programOf[size_t(member)] = &item;
+    }
+  }
+  for (int32_t member = 0; member < worldSize; ++member) {
+    if (!programOf[size_t(member)]) {
+      top.bad("has no program for rank ", member);
+    }
+  }
+  for (size_t group = 0; group < groups.size(); ++group) {
+    for (const std::vector<int> &row : groups[group].rows) {
+      std::string first = stepsOn(*programOf[size_t(row.front())], group);
+      for (int member : row) {
+        std::string theirs = stepsOn(*programOf[size_t(member)], group);
+        if (theirs != first) {
+          top.bad("has programs that do not go together: on group ", group, " rank ", row.front(), " runs [", first,
+                  "], rank ", member, " [", theirs, "]");
+        }
+      }
+    }
+  }
+  if (rank < 0 || rank >= worldSize) {
+    top.bad("has no program for rank ", rank);
+  }
+  return *programOf[size_t(rank)];
+}
+
+void readUsedGroups(Manifest &m, const Json &steps) {
+  for (const Json &step : steps) {
+    if (isCommon(step)) {
+      size_t group = size_t(Reader(step, "step").integer("group", 0, int64_t(m.groups.size()) - 1));
+      m.meets = true;
+      m.channelOn[group] = m.channelOn[group] || step["kind"] != "library";
+    }
+  }
+}
+
 std::string manifestText(const std::string &path, const std::string &text) {
   static const std::string open = "/* pkb-manifest";
   size_t begin = text.find(open);
@@ -494,7 +565,7 @@ std::string programId(const std::string &text, const std::string &recorded) {
   return sha256Hex(zeroed);
 }
 
-Manifest parseProgram(const std::string &path, const std::string &text) {
+Manifest parseProgram(const std::string &path, const std::string &text, int rank) {
   Manifest m;
   m.text = manifestText(path, text);
   Json json;
@@ -524,6 +595,19 @@ Manifest parseProgram(const std::string &path, const std::string &text) {
     const Json &data = top.at("data");
     m.dataSha256 = data.is_object() ? Reader(data, "data").string("sha256") : top.string("data");
   }
+  readGroups(m, top.array("groups"));
+  m.channelOn.resize(m.groups.size());
+  if (top.has("programs")) {
+    Json own = ownProgram(top, rank, m.worldSize, m.groups);
+    for (const Json &program : top.array("programs")) {
+      readUsedGroups(m, Reader(program, "program").array("steps"));
+    }
+    json.erase("programs");
+    json.update(own);
+    m.text = json.dump(1);
+  } else {
+    readUsedGroups(m, top.array("steps"));
+  }
   m.regionBytes = top.has("region_bytes") ? top.integer("region_bytes", 0, int64_t(1) << 46) : 0;
   m.workspaceBytes = top.has("workspace_bytes") ? top.integer("workspace_bytes", 0, int64_t(1) << 46) : 0;
   if (top.has("guards") && !top.array("guards").empty()) {
@@ -541,7 +625,6 @@ Manifest parseProgram(const std::string &path, const std::string &text) {
     }
   }
   readOutputs(m, top.array("outputs"));
-  readGroups(m, top.array("groups"));
   readKernels(m, top.array("kernels"));
   readSteps(m, top.array("steps"));
   if (top.has("sites")) {

@@ -38,7 +38,7 @@ struct Slot {
 };
 
 struct Pointer {
-  int32_t slot = 0;
+  int32_t slot = 0;   // -1: null, a tensor that does not exist on this rank
   int64_t offset = 0; // bytes
 };
 
@@ -97,14 +97,17 @@ struct Output {
   Shape shape;
 };
 
+/// What one rank needs of an emitted program.
 struct Manifest {
-  std::string text;    // the JSON as it stands in the file
+  std::string text;    // the JSON, with the rank's own entry of "programs" in place of the list
   std::string program; // id: 64 hex digits
   std::string name;
   std::string dataSha256; // empty: no data file
   int32_t worldSize = 0;
   int64_t regionBytes = 0, workspaceBytes = 0;
   std::vector<Group> groups;
+  std::vector<bool> channelOn;  // by group: whether some rank's program launches a kernel on it
+  bool meets = false;           // some rank's program launches a kernel or calls a communication library
   std::vector<Shape> arguments;
   std::vector<Output> outputs;
   std::vector<Slot> slots;
@@ -116,8 +119,8 @@ struct Manifest {
   bool needsAten() const; // an `aten` step, or a copy that is not one dense block
 };
 
-/// Parses the text of an emitted `.cu`. `path` is for messages. Throws PKB_ERROR_PROGRAM.
-Manifest parseProgram(const std::string &path, const std::string &text);
+/// Parses the text of an emitted `.cu` for one rank. `path` is for messages. Throws PKB_ERROR_PROGRAM.
+Manifest parseProgram(const std::string &path, const std::string &text, int rank);
 
 /// The id of a program: SHA-256 over its text in which the 64 hex digits of the manifest's "program" are zeros.
 std::string programId(const std::string &text, const std::string &recorded);

@@ -197,7 +197,7 @@ private:
   std::vector<pkb_rt::PlanStep> steps;
   size_t paramBytes = 0;
   std::vector<char *> sources; // base addresses of the call under way
-  uint32_t workspaceSource = 0, constantSource = 0;
+  uint32_t workspaceSource = 0, constantSource = 0, nullSource = 0;
 
   const pkb_aten_api *aten = nullptr;
   pkb_aten_plan *atenPlan = nullptr;

@@ -226,7 +226,7 @@ pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, 
 /// A call that one rank does not make would leave the others' kernels waiting, and their next calls would meet the
 /// wrong ones of this rank. So a refusal is a common one, or an error on all ranks.
 pkb_status pkb_program::refuse(pkb_status status) {
-  if (!meetsPeers() || context.size == 1) {
+  if (!manifest.meets || context.size == 1) {
     return status;
   }
   std::string reason = pkb_last_error();
@@ -263,8 +263,8 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
     }
   }
   sources[workspaceSource] = reinterpret_cast<char *>(binding->workspace);
-  if (meetsPeers()) {
-    context.countCall();
+  if (manifest.meets) {
+    context.countCall(); // also on a rank that is in no group: refusals are agreed on by all
   }
   pkb_status status = PKB_OK;
   if (CallGraph *graph = graphPlan && !capturing ? graphOf(*binding) : nullptr) {

@@ -25,6 +25,9 @@ std::pair<int32_t, int32_t> pkb_program::placeIn(const Group &group) const {
 }
 
 Address pkb_program::rangeOf(const Pointer &pointer, int64_t bytes, int32_t step) {
+  if (pointer.slot < 0) {
+    return {nullSource, 0};
+  }
   const Slot &slot = manifest.slots[size_t(pointer.slot)];
   if (manifest.slots[size_t(slot.root)].kind != SlotKind::Aten && pointer.offset + bytes > slot.shape.extentBytes()) {
     fail(PKB_ERROR_PROGRAM, "manifest: step ", step, " uses ", bytes, " bytes from byte ", pointer.offset, " of slot ", pointer.slot,

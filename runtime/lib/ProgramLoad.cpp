@@ -45,14 +45,10 @@ pkb_program::pkb_program(pkb_context &context, const std::string &path, const st
     agreeOnProgram();
     // Every rank walks the same list of groups, so their members meet in the same order.
     groupOfManifest.assign(manifest.groups.size(), -1);
-    for (const Step &step : manifest.steps) {
-      bool onChannel = step.kind == StepKind::Launch || step.kind == StepKind::Transfer;
-      if (!onChannel || groupOfManifest[size_t(step.group)] >= 0) {
-        continue;
-      }
-      for (const auto &row : manifest.groups[size_t(step.group)].rows) {
-        if (std::find(row.begin(), row.end(), context.rank) != row.end()) {
-          groupOfManifest[size_t(step.group)] = int32_t(groups.size());
+    for (size_t group = 0; group < manifest.groups.size(); ++group) {
+      for (const auto &row : manifest.groups[group].rows) {
+        if (manifest.channelOn[group] && std::find(row.begin(), row.end(), context.rank) != row.end()) {
+          groupOfManifest[group] = int32_t(groups.size());
           groups.push_back(&context.group(row));
         }
       }
@@ -70,7 +66,7 @@ pkb_program::~pkb_program() { unload(); }
 
 void pkb_program::loadLocally(const std::string &path, const std::string &cacheDir) {
   std::string text = readFile(path);
-  manifest = parseProgram(path, text);
+  manifest = parseProgram(path, text, context.rank);
   if (manifest.worldSize != context.size) {
     fail(PKB_ERROR_PROGRAM, "'", path, "' was compiled for ", manifest.worldSize, " ranks, but there are ",
          context.size, "; start ", manifest.worldSize, " ranks, or export and compile it for ", context.size);
@@ -201,7 +197,8 @@ void pkb_program::planSteps() {
   uint32_t arguments = uint32_t(manifest.arguments.size()), outputs = uint32_t(manifest.outputs.size());
   workspaceSource = arguments + outputs;
   constantSource = workspaceSource + 1;
-  sources.assign(constantSource + 1, nullptr);
+  nullSource = constantSource + 1;
+  sources.assign(nullSource + 1, nullptr);
   sources[constantSource] = reinterpret_cast<char *>(constants);
   for (size_t i = 0; i < manifest.steps.size(); ++i) {
     const Step &step = manifest.steps[i];
@@ -313,7 +310,7 @@ void pkb_program::planLaunch(const Step &step, int32_t number) {
   launch.step = number;
   size_t at = paramBytes + sizeof(ArgsHeader) + 8 * size_t(kernel.ranks);
   for (const Pointer &pointer : step.pointers) {
-    patches.push_back({at, addressOf(pointer.slot, pointer.offset)});
+    patches.push_back({at, pointer.slot < 0 ? Address{nullSource, 0} : addressOf(pointer.slot, pointer.offset)});
     at += 8;
   }
   launch.lastPatch = uint32_t(patches.size());

@@ -124,7 +124,8 @@ def result_row(name, results, manifest, original):
     times = [r for r in results if r["kind"] == "time"]
     errors = ["exact" if all(t["rule"] == "bitwise" and t["right"] for t in check["tensors"]) else
               f"{max(t['error_over_bound'] for t in check['tensors']):.3g}"] if check["tensors"] else []
-    sent = [s.get("sent_bytes") for s in manifest["steps"] if s["kind"] == "launch"]
+    first = manifest["programs"][0] if "programs" in manifest else manifest
+    sent = [s.get("sent_bytes") for s in first["steps"] if s["kind"] == "launch"]
     ours = human_bytes(sum(sent)) if sent and all(isinstance(s, int) for s in sent) else "?"
     theirs_bytes, theirs = original
     ours_launches, timed = check.get("launches", "?"), "not timed"

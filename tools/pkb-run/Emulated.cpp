@@ -101,7 +101,7 @@ std::string gather(const pkb_tensor &tensor) {
 class Rank {
 public:
   Rank(int rank, const pkb_driver *driver, Shared &shared)
-      : rank(rank), program(shared.program), options(shared.options), driver(driver), shared(shared) {}
+      : rank(rank), program(shared.program), own(program.ofRank(rank)), options(shared.options), driver(driver), shared(shared) {}
 
   void run() {
     int code = Right;
@@ -188,7 +188,7 @@ private:
 
   /// Device tensors of the trial's arguments, in program order; arguments that share a storage share memory.
   std::vector<pkb_tensor> arguments(const Reference &reference, const std::vector<TensorEntry> &entries) {
-    std::vector<pkb_tensor> tensors(program.manifest["arguments"].size());
+    std::vector<pkb_tensor> tensors(own.arguments.size());
     std::vector<char *> storages(entries.size(), nullptr);
     for (size_t leaf = 0; leaf < entries.size(); ++leaf) {
       const TensorEntry &entry = entries[leaf];
@@ -202,7 +202,7 @@ private:
       const int64_t bytes = entry.format->bytes;
       forEachElement(entry.sizes, entry.strides.data(),
                      [&](int64_t to, int64_t from) { std::memcpy(base + to * bytes, data.data() + from * bytes, size_t(bytes)); });
-      pkb_tensor &tensor = tensors[size_t(program.inputLeaves[leaf])];
+      pkb_tensor &tensor = tensors[size_t(own.inputLeaves[leaf])];
       tensor.data = base;
       tensor.dtype = entry.format->dtype;
       tensor.ndim = int32_t(entry.sizes.size());
@@ -269,6 +269,7 @@ private:
   const RuntimeLibrary &api = RuntimeLibrary::get();
   int rank;
   const Program &program;
+  const RankProgram &own;
   const Options &options;
   const pkb_driver *driver;
   Shared &shared;
@@ -376,58 +377,69 @@ EmulatedResult runEmulated(const Program &program, const Options &options,
 
 namespace {
 
-/// The verdict of one tensor. `entryOf` gives the reference's entry, `bytesOf` our bytes of a trial and rank.
+/// The verdict of one tensor on `ranks`. `entryOf` gives the reference's entry, `bytesOf` our bytes of a trial and rank.
 template <typename Entry, typename Bytes, typename Sizes, typename Fault>
-Verdict judgeOne(const std::string &what, const Reference &reference, const EmulatedResult &result, Entry entryOf, Bytes bytesOf,
-                 Sizes sizesOfOurs, Fault faultOf) {
-  const TensorEntry &first = entryOf(reference.trials[0][0]);
+Verdict judgeOne(const std::string &what, const std::vector<int> &ranks, const Reference &reference, const EmulatedResult &result,
+                 Entry entryOf, Bytes bytesOf, Sizes sizesOfOurs, Fault faultOf) {
+  const TensorEntry &first = entryOf(reference.trials[0][size_t(ranks[0])]);
   Judge judge(what, *first.format, first.rule);
   for (size_t t = 0; t < reference.trials.size(); ++t) {
     std::vector<Sample> samples;
     std::vector<std::string> data, oracle;
-    size_t ranks = reference.trials[t].size();
-    data.reserve(ranks);
-    oracle.reserve(ranks);
-    for (size_t r = 0; r < ranks; ++r) {
-      const TensorEntry &entry = entryOf(reference.trials[t][r]);
-      const std::string &ours = bytesOf(result.trials[t][r]);
-      if (std::string fault = faultOf(result.trials[t][r]); !fault.empty()) {
+    data.reserve(ranks.size());
+    oracle.reserve(ranks.size());
+    for (int rank : ranks) {
+      const TensorEntry &entry = entryOf(reference.trials[t][size_t(rank)]);
+      const EmulatedResult::RankTrial &kept = result.trials[t][size_t(rank)];
+      const std::string &ours = bytesOf(kept);
+      if (std::string fault = faultOf(kept); !fault.empty()) {
         judge.fault(fault);
       }
-      if (sizesOfOurs(result.trials[t][r], entry) != entry.sizes || entry.format != first.format) {
-        judge.fault(fmt::format("has shape {} on rank {}, the original gives {} {}", shapeText(sizesOfOurs(result.trials[t][r], entry)), r,
+      if (sizesOfOurs(kept, entry) != entry.sizes || entry.format != first.format) {
+        judge.fault(fmt::format("has shape {} on rank {}, the original gives {} {}", shapeText(sizesOfOurs(kept, entry)), rank,
                                 entry.format->name, shapeText(entry.sizes)));
         return judge.finish();
       }
       data.push_back(reference.load(entry));
       oracle.push_back(reference.loadOracle(entry));
-      samples.push_back({ours.data(), data.back().data(), oracle.back().empty() ? nullptr : oracle.back().data(), entry.sizes});
+      samples.push_back({ours.data(), data.back().data(), oracle.back().empty() ? nullptr : oracle.back().data(), entry.sizes, rank});
     }
     judge.add(int(t), samples);
   }
   return judge.finish();
 }
 
-} // namespace
-
-std::vector<Verdict> judgeEmulated(const Program &program, const Reference &reference, const EmulatedResult &result) {
+/// All results, then all arguments of the ranks that run one program.
+std::vector<Verdict> judgeProgram(const RankProgram &program, const Reference &reference, const EmulatedResult &result) {
   using Kept = EmulatedResult::RankTrial;
   std::vector<Verdict> verdicts;
   for (size_t j = 0; j < program.outputLeaves.size(); ++j) {
     size_t index = size_t(program.outputLeaves[j]);
     verdicts.push_back(judgeOne(
-        fmt::format("output {}", j), reference, result, [j](const RankTrial &r) -> const TensorEntry & { return r.outputs[j]; },
+        fmt::format("output {}", j), program.ranks, reference, result,
+        [j](const RankTrial &r) -> const TensorEntry & { return r.outputs[j]; },
         [index](const Kept &k) -> const std::string & { return k.outputs[index]; },
         [index](const Kept &k, const TensorEntry &) { return k.outputSizes[index]; }, [index](const Kept &k) { return k.faults[index]; }));
   }
   for (size_t j = 0; j < program.inputLeaves.size(); ++j) {
     size_t index = size_t(program.inputLeaves[j]);
     verdicts.push_back(judgeOne(
-        fmt::format("argument {}", j), reference, result, [j](const RankTrial &r) -> const TensorEntry & { return r.arguments[j]; },
+        fmt::format("argument {}", j), program.ranks, reference, result,
+        [j](const RankTrial &r) -> const TensorEntry & { return r.arguments[j]; },
         [index](const Kept &k) -> const std::string & { return k.arguments[index]; },
         [](const Kept &, const TensorEntry &entry) { return entry.sizes; }, [](const Kept &) { return std::string(); }));
   }
   return verdicts;
+}
+
+} // namespace
+
+std::vector<Verdict> judgeEmulated(const Program &program, const Reference &reference, const EmulatedResult &result) {
+  std::vector<RankVerdicts> parts;
+  for (const RankProgram &part : program.programs) {
+    parts.push_back({part.ranks, judgeProgram(part, reference, result)});
+  }
+  return mergeVerdicts(parts);
 }
 
 } // namespace pkb::run

@@ -28,6 +28,7 @@ struct GpuPool::Rank {
   int code = Right;
   std::string message;
   bool peerFailed = false; ///< its message repeats another rank's
+  bool checked = false;
   std::vector<Verdict> verdicts;
 };
 
@@ -123,6 +124,7 @@ void GpuPool::handle(Rank &rank, const json &event, Outcome &outcome) {
     rank.step = event.at("step");
   } else if (kind == "check") {
     outcome.oracle = event.at("oracle");
+    rank.checked = true;
     for (const json &verdict : event.at("verdicts")) {
       rank.verdicts.push_back(Verdict::fromJson(verdict));
     }
@@ -172,6 +174,7 @@ std::string GpuPool::attempt(const Program &program, Outcome &outcome, const std
     rank->peerFailed = false;
     rank->code = Right;
     rank->message.clear();
+    rank->checked = false;
     rank->verdicts.clear();
     rank->child->sendLine(spec.dump());
     children.push_back(rank->child.get());
@@ -231,15 +234,13 @@ std::string GpuPool::attempt(const Program &program, Outcome &outcome, const std
   outcome.code = worst.code;
   outcome.message = worst.message.empty() || worst.message.rfind("rank ", 0) == 0 ? worst.message
                                                                                  : fmt::format("rank {}: {}", worst.index, worst.message);
-  size_t count = ranks[0]->verdicts.size();
-  bool same = std::all_of(ranks.begin(), ranks.end(), [&](const auto &rank) { return rank->verdicts.size() == count; });
   outcome.verdicts.clear();
-  for (size_t i = 0; same && i < count; ++i) {
-    std::vector<Verdict> each;
+  if (std::all_of(ranks.begin(), ranks.end(), [](const auto &rank) { return rank->checked; })) {
+    std::vector<RankVerdicts> parts;
     for (const auto &rank : ranks) {
-      each.push_back(rank->verdicts[i]);
+      parts.push_back({{rank->index}, rank->verdicts});
     }
-    outcome.verdicts.push_back(mergeRanks(each));
+    outcome.verdicts = mergeVerdicts(parts);
   }
   if (outcome.code != Right) {
     outcome.times.clear();

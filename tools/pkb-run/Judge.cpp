@@ -14,6 +14,7 @@
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
+#include <map>
 
 namespace pkb::run {
 
@@ -149,11 +150,11 @@ void Judge::add(int trial, const std::vector<Sample> &ranks) {
     sameReference = sameReference && sameShape && std::memcmp(sample.reference, ranks[0].reference, bytes) == 0;
     sameOurs = sameOurs && sameShape && std::memcmp(sample.ours, ranks[0].ours, bytes) == 0;
   }
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+  for (const Sample &sample : ranks) {
     if (rule.exact) {
-      compareExact(trial, int(rank), ranks[rank]);
+      compareExact(trial, sample.rank, sample);
     } else {
-      compareBound(trial, int(rank), ranks[rank], magnitude);
+      compareBound(trial, sample.rank, sample, magnitude);
     }
   }
   verdict.replicated = verdict.replicated && sameReference && ranks.size() > 1;
@@ -236,27 +237,55 @@ std::string Verdict::summary() const {
   return exact ? "exact" : fmt::format("{:.3g}", ratio);
 }
 
-Verdict mergeRanks(const std::vector<Verdict> &ranks) {
-  Verdict all = ranks.at(0);
-  for (size_t i = 1; i < ranks.size(); ++i) {
-    const Verdict &next = ranks[i];
-    all.elements += next.elements;
-    all.mismatches += next.mismatches;
-    all.unwritten += next.unwritten;
-    all.error = std::max(all.error, next.error);
-    all.referenceRatio = std::max(all.referenceRatio, next.referenceRatio);
-    all.replicated = all.replicated && next.replicated;
-    bool worse = (!next.right && next.mismatches > 0 && all.worstRank < 0) || (all.right && !next.right) || (all.right == next.right && next.ratio > all.ratio);
-    all.ratio = std::max(all.ratio, next.ratio);
-    if (worse) {
-      all.reason = next.reason;
-      all.worstRank = next.worstRank;
-      all.worstTrial = next.worstTrial;
-      all.worstIndex = next.worstIndex;
-    }
-    all.right = all.right && next.right;
+namespace {
+
+/// Adds what other ranks found of the same tensor.
+void mergeInto(Verdict &all, const Verdict &next) {
+  all.elements += next.elements;
+  all.mismatches += next.mismatches;
+  all.unwritten += next.unwritten;
+  all.error = std::max(all.error, next.error);
+  all.referenceRatio = std::max(all.referenceRatio, next.referenceRatio);
+  all.replicated = all.replicated && next.replicated;
+  bool worse = (!next.right && next.mismatches > 0 && all.worstRank < 0) || (all.right && !next.right) || (all.right == next.right && next.ratio > all.ratio);
+  all.ratio = std::max(all.ratio, next.ratio);
+  if (worse) {
+    all.reason = next.reason;
+    all.worstRank = next.worstRank;
+    all.worstTrial = next.worstTrial;
+    all.worstIndex = next.worstIndex;
   }
-  return all;
+  all.right = all.right && next.right;
+}
+
+} // namespace
+
+std::vector<Verdict> mergeVerdicts(const std::vector<RankVerdicts> &parts) {
+  std::vector<Verdict> merged;
+  std::vector<std::vector<int>> ranksOf;
+  std::map<std::string, int> rowsOf; // by tensor
+  for (const RankVerdicts &part : parts) {
+    for (const Verdict &verdict : part.verdicts) {
+      auto same = std::find_if(merged.begin(), merged.end(), [&](const Verdict &known) {
+        return known.what == verdict.what && known.dtype == verdict.dtype && known.exact == verdict.exact;
+      });
+      if (same == merged.end()) {
+        merged.push_back(verdict);
+        ranksOf.push_back(part.ranks);
+        ++rowsOf[verdict.what];
+        continue;
+      }
+      mergeInto(*same, verdict);
+      std::vector<int> &ranks = ranksOf[size_t(same - merged.begin())];
+      ranks.insert(ranks.end(), part.ranks.begin(), part.ranks.end());
+    }
+  }
+  for (size_t i = 0; i < merged.size(); ++i) {
+    if (rowsOf.at(merged[i].what) > 1) {
+      merged[i].what += fmt::format(" of rank{} {}", ranksOf[i].size() > 1 ? "s" : "", fmt::join(ranksOf[i], ","));
+    }
+  }
+  return merged;
 }
 
 } // namespace pkb::run

@@ -35,6 +35,7 @@ struct Sample {
   const char *ours = nullptr, *reference = nullptr;
   const char *oracle = nullptr;
   std::vector<int64_t> sizes;
+  int rank = 0;
 };
 
 struct Verdict {
@@ -65,7 +66,7 @@ inline unsigned char poisonByte(const NumberFormat &format) { return format.kind
 class Judge {
 public:
   Judge(std::string what, const NumberFormat &format, Rule rule);
-  /// All ranks of one trial.
+  /// All ranks of one trial that run the same program.
   void add(int trial, const std::vector<Sample> &ranks);
   /// A failure that is not about a value: memory beside the tensor was written, say.
   void fault(const std::string &reason);
@@ -86,8 +87,15 @@ private:
   std::string nonFinite;
 };
 
-/// Merges what ranks judged by themselves into one verdict.
-Verdict mergeRanks(const std::vector<Verdict> &ranks);
+/// What was judged of some ranks.
+struct RankVerdicts {
+  std::vector<int> ranks;
+  std::vector<Verdict> verdicts;
+};
+
+/// One verdict for each tensor, over all ranks that have it with one dtype and one rule. Where ranks differ in these, the verdicts name
+/// their ranks.
+std::vector<Verdict> mergeVerdicts(const std::vector<RankVerdicts> &parts);
 
 } // namespace pkb::run
 

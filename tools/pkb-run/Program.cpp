@@ -8,6 +8,7 @@
 
 #include "pkb_rt/layout.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 using nlohmann::json;
@@ -35,15 +36,15 @@ std::string manifestText(const std::string &path, const std::string &text) {
 }
 
 template <typename T>
-T field(const Program &program, const char *key) {
-  auto found = program.manifest.find(key);
-  if (found == program.manifest.end()) {
-    throw Failure(BadInput, fmt::format("manifest of '{}' lacks '{}'; emit it again with this version's pkb-opt", program.path, key));
+T field(const json &object, const char *key, const std::string &path) {
+  auto found = object.find(key);
+  if (found == object.end()) {
+    throw Failure(BadInput, fmt::format("manifest of '{}' lacks '{}'; emit it again with this version's pkb-opt", path, key));
   }
   try {
     return found->get<T>();
   } catch (const json::exception &) {
-    throw Failure(BadInput, fmt::format("manifest of '{}': '{}' has the wrong type, got: {}", program.path, key, found->dump()));
+    throw Failure(BadInput, fmt::format("manifest of '{}': '{}' has the wrong type, got: {}", path, key, found->dump()));
   }
 }
 
@@ -58,11 +59,11 @@ void collectLeaves(const json &node, std::vector<int> &leaves) {
   }
 }
 
-/// Leaves of `treeKey`, or 0..count-1 where the manifest has no tree.
-std::vector<int> leavesOf(const Program &program, const char *treeKey, size_t count) {
+/// Leaves of `treeKey`, or 0..count-1 where there is no tree.
+std::vector<int> leavesOf(const json &program, const char *treeKey, size_t count, const std::string &path) {
   std::vector<int> leaves;
-  auto tree = program.manifest.find(treeKey);
-  if (tree == program.manifest.end() || tree->is_null()) {
+  auto tree = program.find(treeKey);
+  if (tree == program.end() || tree->is_null()) {
     for (size_t i = 0; i < count; ++i) {
       leaves.push_back(int(i));
     }
@@ -71,24 +72,80 @@ std::vector<int> leavesOf(const Program &program, const char *treeKey, size_t co
   collectLeaves(*tree, leaves);
   for (int leaf : leaves) {
     if (leaf < 0 || size_t(leaf) >= count) {
-      throw Failure(BadInput, fmt::format("manifest of '{}': {} names tensor {}, but there are {}", program.path, treeKey, leaf, count));
+      throw Failure(BadInput, fmt::format("manifest of '{}': {} names tensor {}, but there are {}", path, treeKey, leaf, count));
     }
   }
   return leaves;
 }
 
+/// `from` is the manifest, or an entry of its "programs".
+RankProgram readRankProgram(const json &from, const std::string &path) {
+  RankProgram program;
+  program.arguments = field<json>(from, "arguments", path);
+  program.outputs = field<json>(from, "outputs", path);
+  program.steps = from.value("steps", json::array());
+  if (!program.arguments.is_array() || !program.outputs.is_array() || !program.steps.is_array()) {
+    throw Failure(BadInput, fmt::format("manifest of '{}': 'arguments', 'outputs' and 'steps' must be lists", path));
+  }
+  program.inputLeaves = leavesOf(from, "input_tree", program.arguments.size(), path);
+  program.outputLeaves = leavesOf(from, "output_tree", program.outputs.size(), path);
+  return program;
+}
+
+void readRankPrograms(Program &program) {
+  auto list = program.manifest.find("programs");
+  if (list == program.manifest.end()) {
+    program.programs.push_back(readRankProgram(program.manifest, program.path));
+    for (int rank = 0; rank < program.worldSize; ++rank) {
+      program.programs[0].ranks.push_back(rank);
+    }
+    return;
+  }
+  std::vector<bool> seen(size_t(program.worldSize));
+  for (const json &entry : field<std::vector<json>>(program.manifest, "programs", program.path)) {
+    program.programs.push_back(readRankProgram(entry, program.path));
+    program.programs.back().ranks = field<std::vector<int>>(entry, "ranks", program.path);
+    for (int rank : program.programs.back().ranks) {
+      if (rank < 0 || rank >= program.worldSize || seen[size_t(rank)]) {
+        throw Failure(BadInput, fmt::format("manifest of '{}': 'programs' must have each of {} ranks once, got: rank {}", program.path,
+                                            program.worldSize, rank));
+      }
+      seen[size_t(rank)] = true;
+    }
+  }
+  for (int rank = 0; rank < program.worldSize; ++rank) {
+    if (!seen[size_t(rank)]) {
+      throw Failure(BadInput, fmt::format("manifest of '{}': 'programs' has none for rank {}", program.path, rank));
+    }
+  }
+}
+
+int64_t launchesOf(const RankProgram &program) {
+  return std::count_if(program.steps.begin(), program.steps.end(), [](const json &step) { return step.value("kind", "") == "launch"; });
+}
+
 } // namespace
 
+const RankProgram &Program::ofRank(int rank) const {
+  return *std::find_if(programs.begin(), programs.end(), [&](const RankProgram &program) {
+    return std::find(program.ranks.begin(), program.ranks.end(), rank) != program.ranks.end();
+  });
+}
+
 int64_t Program::launches() const {
-  int64_t n = 0;
-  for (const json &step : manifest.value("steps", json::array())) {
-    n += step.value("kind", "") == "launch";
+  int64_t most = 0;
+  for (const RankProgram &program : programs) {
+    most = std::max(most, launchesOf(program));
   }
-  return n;
+  return most;
 }
 
 int64_t Program::libraryCalls() const {
-  return int64_t(manifest.value("steps", json::array()).size()) - launches();
+  int64_t most = 0;
+  for (const RankProgram &program : programs) {
+    most = std::max(most, int64_t(program.steps.size()) - launchesOf(program));
+  }
+  return most;
 }
 
 Program readProgram(const std::string &path) {
@@ -106,25 +163,21 @@ Program readProgram(const std::string &path) {
   if (program.manifest.value("schema", json()) != "pkb-manifest") {
     throw Failure(BadInput, fmt::format("manifest of '{}' is not a pkb-manifest; pass a .cu that pkb-opt emitted", path));
   }
-  auto version = field<std::vector<int>>(program, "version");
+  auto version = field<std::vector<int>>(program.manifest, "version", path);
   if (version.size() != 2 || version[0] != PKB_MANIFEST_MAJOR || version[1] > PKB_MANIFEST_MINOR) {
-    throw Failure(BadInput, fmt::format("manifest of '{}' has version {}, this pkb-run reads {}.{}; emit it again", path,
-                                        fmt::join(version, "."), PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR));
+    throw Failure(BadInput, fmt::format("manifest of '{}' has version {}, this pkb-run reads {}.0 to {}.{}; emit it again", path,
+                                        fmt::join(version, "."), PKB_MANIFEST_MAJOR, PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR));
   }
   program.textHash = sha256Hex(text);
-  program.name = program.manifest.contains("name") ? field<std::string>(program, "name") : "program";
-  program.id = program.manifest.contains("program") ? field<std::string>(program, "program") : program.textHash;
-  program.worldSize = field<int>(program, "world_size");
+  program.name = program.manifest.contains("name") ? field<std::string>(program.manifest, "name", path) : "program";
+  program.id = program.manifest.contains("program") ? field<std::string>(program.manifest, "program", path) : program.textHash;
+  program.worldSize = field<int>(program.manifest, "world_size", path);
   program.target = program.manifest["target"].is_string() ? program.manifest["target"].get<std::string>() : "";
   program.bundleHash = program.manifest["bundle"].is_string() ? program.manifest["bundle"].get<std::string>() : "";
   if (program.worldSize < 1 || program.worldSize > PKB_MAX_RANKS) {
     throw Failure(BadInput, fmt::format("manifest of '{}': world_size must be 1..{}, got: {}", path, PKB_MAX_RANKS, program.worldSize));
   }
-  if (!field<json>(program, "arguments").is_array() || !field<json>(program, "outputs").is_array()) {
-    throw Failure(BadInput, fmt::format("manifest of '{}': 'arguments' and 'outputs' must be lists", path));
-  }
-  program.inputLeaves = leavesOf(program, "input_tree", program.manifest["arguments"].size());
-  program.outputLeaves = leavesOf(program, "output_tree", program.manifest["outputs"].size());
+  readRankPrograms(program);
   return program;
 }
 

@@ -14,19 +14,27 @@
 
 namespace pkb::run {
 
+/// What some ranks run. Where all run the same, there is one.
+struct RankProgram {
+  std::vector<int> ranks;
+  nlohmann::json arguments, outputs, steps; ///< of the manifest
+  /// Index of the argument (output) for each tensor leaf of the input (output) tree, in tree order.
+  std::vector<int> inputLeaves, outputLeaves;
+};
+
 /// An emitted `.cu` as far as pkb-run needs it: its text, its manifest (docs/Rationale/Runtime.md), and how the leaves of the
-/// user's argument and result trees map to the program's arguments and outputs.
+/// user's argument and result trees map to the program's arguments and outputs on each rank.
 struct Program {
   std::string path;
   std::string textHash; ///< SHA-256 of the whole file
   nlohmann::json manifest;
   std::string name, id, target, bundleHash;
   int worldSize = 0;
-  /// Index of the argument (output) for each tensor leaf of the input (output) tree, in tree order.
-  std::vector<int> inputLeaves, outputLeaves;
+  std::vector<RankProgram> programs; ///< in the manifest's order; each rank is in one
+  const RankProgram &ofRank(int rank) const;
 
-  int64_t launches() const; ///< kernels of ours that one call launches
-  int64_t libraryCalls() const; ///< ATen calls and copies of one call
+  int64_t launches() const;     ///< kernels of ours that one call launches, on the rank that launches most
+  int64_t libraryCalls() const; ///< ATen calls and copies of one call, likewise
 };
 
 /// Reads and checks the head of `path`. Throws Failure(BadInput): missing, truncated, other schema or version, or a field

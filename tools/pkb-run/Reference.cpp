@@ -107,12 +107,14 @@ Reference readReference(const std::string &folder, const Program &program, const
     if (int(ranks.size()) != program.worldSize) {
       throw Failure(BadInput, fmt::format("the bundle has {} ranks, program '{}' has {}", ranks.size(), program.path, program.worldSize));
     }
-    for (const RankTrial &rank : ranks) {
-      if (rank.inputs.size() != program.inputLeaves.size() || rank.outputs.size() != program.outputLeaves.size()) {
-        throw Failure(BadInput, fmt::format("the original function takes {} tensors and gives {}, program '{}' takes {} and gives {}: "
-                                            "compile the bundle again",
-                                            rank.inputs.size(), rank.outputs.size(), program.path, program.inputLeaves.size(),
-                                            program.outputLeaves.size()));
+    for (size_t r = 0; r < ranks.size(); ++r) {
+      const RankTrial &rank = ranks[r];
+      const RankProgram &own = program.ofRank(int(r));
+      if (rank.inputs.size() != own.inputLeaves.size() || rank.outputs.size() != own.outputLeaves.size()) {
+        throw Failure(BadInput, fmt::format("on rank {} the original function takes {} tensors and gives {}, program '{}' takes {} and "
+                                            "gives {}: compile the bundle again",
+                                            r, rank.inputs.size(), rank.outputs.size(), program.path, own.inputLeaves.size(),
+                                            own.outputLeaves.size()));
       }
     }
   }
@@ -128,8 +130,9 @@ Reference inventInputs(const Program &program, const JobSpec &job) {
       std::mt19937_64 random(job.seed * 1000003 + uint64_t(t) * 4099 + uint64_t(r));
       std::normal_distribution<double> normal;
       RankTrial trial;
-      for (size_t leaf = 0; leaf < program.inputLeaves.size(); ++leaf) {
-        const json &argument = program.manifest["arguments"][size_t(program.inputLeaves[leaf])];
+      const RankProgram &own = program.ofRank(r);
+      for (size_t leaf = 0; leaf < own.inputLeaves.size(); ++leaf) {
+        const json &argument = own.arguments[size_t(own.inputLeaves[leaf])];
         TensorEntry entry;
         entry.format = numberFormat(argument.value("dtype", ""));
         if (!entry.format) {

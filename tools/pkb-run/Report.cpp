@@ -24,17 +24,17 @@ namespace {
 
 std::string today() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
 
-/// Shapes and dtype of a program's arguments, the key under which results are kept.
+/// Shapes and dtype of the first rank's arguments, the key under which results are kept.
 json shapesOf(const Program &program) {
   json shapes = json::array();
-  for (const json &argument : program.manifest["arguments"]) {
+  for (const json &argument : program.ofRank(0).arguments) {
     shapes.push_back(argument.value("sizes", json::array()));
   }
   return shapes;
 }
 
 std::string dtypeOf(const Program &program) {
-  const json &arguments = program.manifest["arguments"];
+  const json &arguments = program.ofRank(0).arguments;
   return arguments.empty() ? "" : arguments[0].value("dtype", "");
 }
 

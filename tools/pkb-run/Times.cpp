@@ -26,10 +26,10 @@ std::string launchText(const json &counts) {
   return nccl > 0 ? text + fmt::format(" ({} NCCL)", nccl) : text;
 }
 
-/// Bytes that our kernels send to peers in one call, if every launch of the manifest says.
+/// Bytes that our kernels send to peers in one call of the first rank, if every launch of the manifest says.
 int64_t sentBytes(const Program &program) {
   int64_t sum = 0;
-  for (const json &step : program.manifest.value("steps", json::array())) {
+  for (const json &step : program.ofRank(0).steps) {
     if (step.value("kind", "") != "launch") {
       continue;
     }
@@ -46,7 +46,7 @@ double predictedUs(const Program &program) {
     return total->get<double>();
   }
   double sum = 0;
-  for (const json &step : program.manifest.value("steps", json::array())) {
+  for (const json &step : program.ofRank(0).steps) {
     if (auto value = step.find("predicted_us"); value != step.end() && value->is_number()) {
       sum += value->get<double>();
     }

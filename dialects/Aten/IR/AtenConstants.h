@@ -11,7 +11,8 @@
 
 namespace pkb::aten {
 
-/// Module attribute of type ProgramAttr.
+/// Attribute of type ProgramAttr: of the module or, where ranks run different
+/// functions, of each function.
 inline constexpr llvm::StringLiteral kProgramAttrName = "aten.program";
 /// Unit attribute of aten.call: its fresh results lie in host memory.
 inline constexpr llvm::StringLiteral kHostAttrName = "aten.host";

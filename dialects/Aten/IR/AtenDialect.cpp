@@ -67,9 +67,9 @@ LogicalResult AtenDialect::verifyOperationAttribute(Operation *op,
   if (attribute.getName() != kProgramAttrName)
     return op->emitError("unknown attribute of dialect aten: ")
            << attribute.getName();
-  if (!isa<ModuleOp>(op))
+  if (!isa<ModuleOp, FunctionOpInterface>(op))
     return op->emitError("attribute ") << kProgramAttrName
-                                       << " must be on a module, got: "
+                                       << " must be on a module or function, got: "
                                        << op->getName();
   if (!isa<ProgramAttr>(attribute.getValue()))
     return op->emitError("attribute ")

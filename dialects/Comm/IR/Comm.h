@@ -40,6 +40,17 @@ struct OrderResource
 /// The mesh of the module that holds `op`; null if the module has none.
 MeshAttr getMesh(mlir::Operation *op);
 
+/// The ranks that run a function; null if all do.
+inline mlir::DenseI64ArrayAttr getRanks(mlir::Operation *function) {
+  return function->getAttrOfType<mlir::DenseI64ArrayAttr>(kRanksAttrName);
+}
+
+/// The number of a collective in functions of different ranks; null in a
+/// function that all ranks run.
+inline mlir::IntegerAttr getExchange(mlir::Operation *collective) {
+  return collective->getAttrOfType<mlir::IntegerAttr>(kExchangeAttrName);
+}
+
 namespace detail {
 /// The checks that the interfaces make for each implementation.
 llvm::LogicalResult verifyCollective(mlir::Operation *op);

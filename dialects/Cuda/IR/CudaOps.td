@@ -62,6 +62,15 @@ def Cuda_TransferOp : Cuda_Op<"transfer"> {
   let assemblyFormat = "`(` $operands_ `)` `in` $group `calls` $calls attr-dict (`:` type($operands_)^)?";
 }
 
+def Cuda_AbsentOp : Cuda_Op<"absent", [Pure]> {
+  let summary = "the null pointer among the operands of a launch";
+  let description = [{
+    Its traits suffice as a verifier.
+  }];
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Geometry and addresses
 //===----------------------------------------------------------------------===//

@@ -30,6 +30,20 @@ def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
   let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";
 }
 
+def Xfer_AbsentOp : Xfer_Op<"absent", [Pure]> {
+  let summary = "memory that does not exist on the ranks that run this function";
+  let description = [{
+    An operand of a launch that these ranks have nothing for, such as the list of a `scatter` on a rank that is not its root. The kernel
+    gets a null pointer, which it must not follow.
+
+    **Constraints:**
+    * `absent_c1`: the memref is contiguous.
+  }];
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
 def Xfer_LibraryCallOp : Xfer_Op<"library_call", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a collective that a communication library carries out";
   let description = [{

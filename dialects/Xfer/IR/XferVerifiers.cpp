@@ -36,6 +36,14 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+LogicalResult AbsentOp::verify() {
+  // absent_c1
+  auto type = dyn_cast<MemRefType>(getResult().getType());
+  if (!type || !type.hasStaticShape() || !type.getLayout().isIdentity())
+    return emitOpError() << "must be a contiguous memref of static shape, got: " << getResult().getType();
+  return success();
+}
+
 /// library_call_c2, and the element type; null after an error.
 static Type verifyHostOperands(Operation *op, OperandRange operands) {
   Type element;

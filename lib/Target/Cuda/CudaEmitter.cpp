@@ -23,7 +23,7 @@ static void printManifest(const json::Object &manifest, llvm::raw_ostream &os) {
   static constexpr StringLiteral order[] = {
       "schema", "version",     "name",    "program", "world_size", "target",  "bundle",       "capture",         "torch", "data",
       "groups", "arguments",   "outputs", "slots",   "steps",      "kernels", "region_bytes", "workspace_bytes", "sites", "guards",
-      "remarks", "input_tree", "output_tree"};
+      "remarks", "input_tree", "output_tree",  "programs"};
   os << "{";
   bool first = true;
   for (StringRef key : order) {

@@ -50,6 +50,11 @@ int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object field
   return id;
 }
 
+/// The slot of an operand; null if it does not exist on this rank.
+json::Value ManifestBuilder::slotJson(Value operand) const {
+  return operand.getDefiningOp<cuda::AbsentOp>() ? json::Value(nullptr) : json::Value(slotOf.lookup(operand));
+}
+
 int64_t ManifestBuilder::addGroup(comm::GroupAttr group) {
   auto [place, added] = groupOf.try_emplace(group, groupOf.size());
   if (added) {
@@ -206,7 +211,7 @@ json::Array ManifestBuilder::callList(OperandRange operands, ArrayAttr calls, bo
   json::Array list;
   for (auto call : calls.getAsRange<xfer::CallAttr>()) {
     auto place = [&](int64_t operand, int64_t offset) {
-      return json::Object{{"slot", slotOf.lookup(operands[operand])}, {"offset", offset * bytes}};
+      return json::Object{{"slot", slotJson(operands[operand])}, {"offset", offset * bytes}};
     };
     json::Object entry{{"function", xfer::stringifyLibraryFunction(call.getFunction())},
                        {"count", call.getCount()},
@@ -247,7 +252,7 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
       auto kernel = SymbolTable::lookupNearestSymbolFrom<cuda::KernelOp>(launch, launch.getKernelAttr());
       json::Array pointers;
       for (Value operand : launch.getOperands())
-        pointers.push_back(json::Object{{"slot", slotOf.lookup(operand)}, {"offset", 0}});
+        pointers.push_back(json::Object{{"slot", slotJson(operand)}, {"offset", 0}});
       json::Object step{{"kind", "launch"},
                         {"kernel", kernel.getSymName()},
                         {"group", addGroup(kernel.getGroup())},
@@ -275,7 +280,7 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
                                    {"from", slotOf.lookup(copy.getSource())},
                                    {"to", slotOf.lookup(copy.getTarget())},
                                    {"source", sourceOf(copy.getLoc())}});
-    } else if (!isa<memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, func::ReturnOp>(op)) {
+    } else if (!isa<cuda::AbsentOp, memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, func::ReturnOp>(op)) {
       return op.emitOpError() << "has no form in the host plan";
     }
   }
@@ -303,35 +308,68 @@ void ManifestBuilder::addKernels() {
   }
 }
 
-FailureOr<json::Object> ManifestBuilder::build() {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main)
-    return module.emitError() << "module must have a function @main to be emitted";
-  if (failed(collectOutputs(main)) || failed(collectSlots(main)) || failed(collectSteps(main)))
+/// What a rank needs to know of its program.
+FailureOr<json::Object> ManifestBuilder::buildProgram(func::FuncOp function) {
+  slotOf.clear();
+  outputOf.clear();
+  for (json::Array *list : {&slots, &steps, &endSteps, &arguments, &outputs})
+    list->clear();
+  nextSlot = workspace = 0;
+  if (failed(collectOutputs(function)) || failed(collectSlots(function)) || failed(collectSteps(function)))
     return failure();
+  json::Object program{{"arguments", std::move(arguments)},
+                       {"outputs", std::move(outputs)},
+                       {"slots", std::move(slots)},
+                       {"steps", std::move(steps)},
+                       {"workspace_bytes", workspace}};
+  if (aten::ProgramAttr from = provenanceOf(function)) {
+    program["input_tree"] = treeToJson(from.getInputs());
+    program["output_tree"] = treeToJson(from.getOutputs());
+  }
+  return program;
+}
+
+aten::ProgramAttr pkb::provenanceOf(func::FuncOp function) {
+  auto own = function->getAttrOfType<aten::ProgramAttr>(aten::kProgramAttrName);
+  auto module = function->getParentOfType<ModuleOp>();
+  return own ? own : module->getAttrOfType<aten::ProgramAttr>(aten::kProgramAttrName);
+}
+
+FailureOr<json::Object> ManifestBuilder::build() {
+  auto functions = module.getOps<func::FuncOp>();
+  if (functions.empty())
+    return module.emitError() << "module must have a function @main to be emitted";
+  json::Object manifest;
+  json::Array programs;
+  for (func::FuncOp function : functions) {
+    FailureOr<json::Object> program = buildProgram(function);
+    if (failed(program))
+      return failure();
+    if (DenseI64ArrayAttr ranks = comm::getRanks(function)) {
+      (*program)["ranks"] = json::Array(ranks.asArrayRef());
+      programs.push_back(std::move(*program));
+    } else {
+      manifest = std::move(*program);
+    }
+  }
+  if (!programs.empty())
+    manifest["programs"] = std::move(programs);
   addKernels();
   comm::MeshAttr mesh = comm::getMesh(module);
-  json::Object manifest{{"schema", "pkb-manifest"},
-                        {"version", json::Array{PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR}},
-                        {"world_size", mesh ? mesh.getSize() : 1},
-                        {"groups", std::move(groups)},
-                        {"arguments", std::move(arguments)},
-                        {"outputs", std::move(outputs)},
-                        {"slots", std::move(slots)},
-                        {"steps", std::move(steps)},
-                        {"kernels", std::move(kernels)},
-                        {"region_bytes", region},
-                        {"workspace_bytes", workspace},
-                        {"sites", std::move(sites)},
-                        {"guards", json::Array{}},
-                        {"remarks", json::Array{}}};
-  if (auto program = module->getAttrOfType<aten::ProgramAttr>(aten::kProgramAttrName)) {
-    manifest["name"] = program.getFunction();
-    manifest["bundle"] = program.getBundle();
-    manifest["capture"] = program.getCapture();
-    manifest["torch"] = program.getTorch();
-    manifest["input_tree"] = treeToJson(program.getInputs());
-    manifest["output_tree"] = treeToJson(program.getOutputs());
+  manifest["schema"] = "pkb-manifest";
+  manifest["version"] = json::Array{PKB_MANIFEST_MAJOR, PKB_MANIFEST_MINOR};
+  manifest["world_size"] = mesh ? mesh.getSize() : 1;
+  manifest["groups"] = std::move(groups);
+  manifest["kernels"] = std::move(kernels);
+  manifest["region_bytes"] = region;
+  manifest["sites"] = std::move(sites);
+  manifest["guards"] = json::Array{};
+  manifest["remarks"] = json::Array{};
+  if (aten::ProgramAttr from = provenanceOf(*functions.begin())) {
+    manifest["name"] = from.getFunction();
+    manifest["bundle"] = from.getBundle();
+    manifest["capture"] = from.getCapture();
+    manifest["torch"] = from.getTorch();
   } else {
     manifest["name"] = "main";
     manifest["bundle"] = nullptr;

@@ -16,7 +16,7 @@
 
 namespace pkb {
 
-/// Turns `@main` of level L3 into slots and steps.
+/// Turns the functions of level L3 into slots and steps: `@main`, or one program for each set of ranks that has its own function.
 class ManifestBuilder {
 public:
   explicit ManifestBuilder(mlir::ModuleOp module) : module(module) {}
@@ -27,6 +27,7 @@ public:
   const std::string &data() const { return constants; }
 
 private:
+  llvm::FailureOr<llvm::json::Object> buildProgram(mlir::func::FuncOp function);
   llvm::LogicalResult collectSlots(mlir::func::FuncOp main);
   llvm::LogicalResult collectOutputs(mlir::func::FuncOp main);
   llvm::LogicalResult collectSteps(mlir::func::FuncOp main);
@@ -34,6 +35,7 @@ private:
   void addKernels();
   int64_t addSlot(mlir::Value value, llvm::StringRef kind, llvm::json::Object fields);
   int64_t addGroup(comm::GroupAttr group);
+  llvm::json::Value slotJson(mlir::Value operand) const;
   llvm::json::Value callStep(aten::CallOp call);
   llvm::json::Value libraryStep(cuda::LibraryCallOp call);
   llvm::json::Array callList(mlir::OperandRange operands, mlir::ArrayAttr calls, bool transfer);
@@ -42,10 +44,15 @@ private:
   llvm::DenseMap<mlir::Value, int64_t> slotOf;
   llvm::DenseMap<mlir::Value, int64_t> outputOf; // allocations that are memory of the caller
   llvm::DenseMap<mlir::Attribute, int64_t> groupOf;
-  llvm::json::Array slots, steps, endSteps, arguments, outputs, kernels, groups, sites;
+  llvm::json::Array slots, steps, endSteps, arguments, outputs; // of one program
+  llvm::json::Array kernels, groups, sites;
   std::string constants;
-  int64_t nextSlot = 0, workspace = 0, region = 0;
+  int64_t nextSlot = 0, workspace = 0; // of one program
+  int64_t region = 0;
 };
+
+/// Where `function` is from: its own attribute, or the module's.
+aten::ProgramAttr provenanceOf(mlir::func::FuncOp function);
 
 /// "file.py:12" of the innermost frame of a location; empty if it has none.
 std::string sourceOf(mlir::Location loc);

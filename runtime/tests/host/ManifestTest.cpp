@@ -36,7 +36,7 @@ std::string textOf(const Json &json) {
 
 std::string errorOf(const std::string &text) {
   try {
-    parseProgram("x.cu", text);
+    parseProgram("x.cu", text, 0);
   } catch (const Error &error) {
     EXPECT_EQ(error.status, PKB_ERROR_PROGRAM);
     return error.what();
@@ -60,7 +60,7 @@ std::string after(const std::function<void(Json &)> &change) {
 } // namespace
 
 TEST(Manifest, a_good_one_becomes_flat_structs) {
-  Manifest m = parseProgram("x.cu", textOf(good()));
+  Manifest m = parseProgram("x.cu", textOf(good()), 0);
   EXPECT_EQ(m.worldSize, 2);
   EXPECT_EQ(m.slots[1].root, 0);
   EXPECT_EQ(m.slots[1].rootOffset, 32); // 16 elements of two bytes
@@ -79,7 +79,7 @@ TEST(Manifest, the_id_covers_the_whole_text) {
   std::string text = textOf(json);
   std::string id = sha256Hex(text);
   text.replace(text.find(std::string(64, '0')), 64, id);
-  EXPECT_EQ(parseProgram("x.cu", text).program, id);
+  EXPECT_EQ(parseProgram("x.cu", text, 0).program, id);
   EXPECT_SAYS(errorOf(text + " "), "was changed after it was emitted");
   text[text.find("m.py:3")] = 'n';
   EXPECT_SAYS(errorOf(text), "was changed after it was emitted");
@@ -96,7 +96,7 @@ TEST(Manifest, what_is_not_an_emitted_file_is_refused) {
 
 TEST(Manifest, another_schema_or_version_is_refused) {
   EXPECT_SAYS(after([](Json &j) { j["schema"] = "pkb-bundle"; }), "has schema 'pkb-bundle', expected 'pkb-manifest'");
-  EXPECT_SAYS(after([](Json &j) { j["version"] = {2, 0}; }), "has version [2,0], this run time reads 1.0");
+  EXPECT_SAYS(after([](Json &j) { j["version"] = {2, 0}; }), "has version [2,0], this run time reads 1.0 to 1.1");
   EXPECT_SAYS(after([](Json &j) { j["version"] = {1, 7}; }), "compile the program again or use a newer run time");
   EXPECT_SAYS(after([](Json &j) { j.erase("world_size"); }), "has no 'world_size'");
   EXPECT_SAYS(after([](Json &j) { j["world_size"] = 0; }), "'world_size' must be an integer from 1 to 64, got: 0");
@@ -154,11 +154,76 @@ TEST(Manifest, groups_kernels_and_steps_are_checked) {
   EXPECT_SAYS(after([](Json &j) { j["steps"][1]["kind"] = "sleep"; }), "step 1 has kind 'sleep'");
 }
 
+namespace {
+
+/// A program for each rank of the good manifest; that of rank 1 has no results.
+Json goodPrograms() {
+  Json json = good(), first;
+  for (const char *key : {"arguments", "outputs", "slots", "steps", "workspace_bytes"}) {
+    first[key] = json[key];
+    json.erase(key);
+  }
+  Json second = first;
+  first["ranks"] = {0};
+  second["ranks"] = {1};
+  second["outputs"] = Json::array();
+  second["slots"].erase(2);
+  second["slots"][2]["id"] = 2;
+  second["steps"].erase(1);
+  second["steps"][0]["pointers"][1] = {{"slot", nullptr}};
+  second["output_tree"] = {{"kind", "none"}};
+  json["programs"] = {first, second};
+  return json;
+}
+
+std::string afterPrograms(const std::function<void(Json &)> &change) {
+  Json json = goodPrograms();
+  change(json);
+  return errorOf(textOf(json));
+}
+
+} // namespace
+
+TEST(Manifest, each_rank_has_its_own_program) {
+  std::string text = textOf(goodPrograms());
+  Manifest zero = parseProgram("x.cu", text, 0), one = parseProgram("x.cu", text, 1);
+  EXPECT_EQ(zero.outputs.size(), 2u);
+  EXPECT_EQ(zero.steps.size(), 2u);
+  EXPECT_EQ(one.outputs.size(), 0u);
+  EXPECT_EQ(one.steps.size(), 1u);
+  EXPECT_EQ(one.steps[0].pointers[1].slot, -1);
+  EXPECT_TRUE(one.meets);
+  // Who asks for the manifest gets the rank's own, in the form of a program that all ranks run.
+  Json own = Json::parse(one.text);
+  EXPECT_FALSE(own.contains("programs"));
+  EXPECT_EQ(own["ranks"], Json({1}));
+  EXPECT_EQ(own["output_tree"]["kind"], "none");
+  EXPECT_EQ(zero.program, one.program);
+}
+
+TEST(Manifest, programs_must_go_together) {
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1]["ranks"] = {0}; }),
+              "program 1 is for rank 0, which another program is for too");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1]["ranks"] = {2}; }),
+              "program 1 is for rank 2, which is not one of 2");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"].erase(1); }), "has no program for rank 1");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1].erase("ranks"); }), "program 1 has no 'ranks'");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1] = 7; }), "program 1 must be an object");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"] = "all"; }), "'programs' must be a list");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1].erase("steps"); }), "program has no 'steps'");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1]["steps"] = Json::array(); }),
+              "on group 0 rank 0 runs [\"k\"], rank 1 []");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][1]["steps"][0]["group"] = 3; }),
+              "has programs that do not go together");
+  EXPECT_SAYS(afterPrograms([](Json &j) { j["programs"][0]["steps"][0]["pointers"][0].erase("slot"); }),
+              "has no 'slot'");
+}
+
 TEST(Manifest, operators_and_strided_copies_need_aten) {
   Json json = good();
   json["steps"][1] = {
       {"kind", "aten"}, {"op", "aten::cat"}, {"args", {{{"ts", {0, 3}}}, {{"i", 1}}}}, {"results", {{{"t", 2}}}}};
-  Manifest m = parseProgram("x.cu", textOf(json));
+  Manifest m = parseProgram("x.cu", textOf(json), 0);
   EXPECT_TRUE(m.needsAten());
   EXPECT_EQ(m.steps[1].makes, std::vector<int32_t>({2}));
   EXPECT_EQ(m.steps[1].uses, std::vector<int32_t>({2, 0, 3}));
@@ -166,7 +231,7 @@ TEST(Manifest, operators_and_strided_copies_need_aten) {
   EXPECT_SAYS(errorOf(textOf(json)), "step 1 't' must be an integer from 0 to 3, got: 99");
   json = good();
   json["slots"][2]["strides"] = {1, 4};
-  EXPECT_TRUE(parseProgram("x.cu", textOf(json)).needsAten());
+  EXPECT_TRUE(parseProgram("x.cu", textOf(json), 0).needsAten());
 }
 
 TEST(Manifest, extents_and_contiguity_follow_the_strides) {
@@ -185,15 +250,17 @@ TEST(Manifest, extents_and_contiguity_follow_the_strides) {
   EXPECT_EQ(shape.extentBytes(), 1);
 }
 
-TEST(Manifest, no_flipped_bit_and_no_cut_does_more_than_throw) {
-  std::string text = textOf(good());
+class Flipped : public testing::TestWithParam<bool> {};
+
+TEST_P(Flipped, no_bit_and_no_cut_does_more_than_throw) {
+  std::string text = textOf(GetParam() ? goodPrograms() : good());
   int refused = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     for (int bit = 0; bit < 7; ++bit) {
       std::string changed = text;
       changed[at] = char(changed[at] ^ (1 << bit));
       try {
-        Manifest m = parseProgram("x.cu", changed);
+        Manifest m = parseProgram("x.cu", changed, 0);
         for (const Slot &slot : m.slots) {
           ASSERT_GE(slot.root, 0);
           ASSERT_LT(slot.root, int32_t(m.slots.size()));
@@ -216,7 +283,7 @@ TEST(Manifest, a_library_step_names_its_calls) {
   std::string place = R"("from": {"slot": 0, "offset": 0}, "to": {"slot": 2, "offset": 0})";
   Json json = good();
   json["steps"] = {step(R"({"function": "all_reduce", "count": 32, )" + place + "}", R"("reduce": "sum", )")};
-  Manifest m = parseProgram("x.cu", textOf(json));
+  Manifest m = parseProgram("x.cu", textOf(json), 0);
   ASSERT_EQ(m.steps.size(), 1u);
   EXPECT_EQ(m.steps[0].kind, StepKind::Library);
   EXPECT_EQ(m.steps[0].reduce, LibraryReduce::Sum);
@@ -234,3 +301,4 @@ TEST(Manifest, a_library_step_names_its_calls) {
   transfer["kind"] = "transfer";
   EXPECT_NE(refused(transfer).find("must be a message"), std::string::npos);
 }
+INSTANTIATE_TEST_SUITE_P(Manifest, Flipped, testing::Values(false, true));

@@ -4,7 +4,6 @@
 
 import gc
 import os
-import re
 
 import torch
 
@@ -14,17 +13,6 @@ from .judge import bits_hash, judge, magnitude
 from .ours import Ours
 from .protocol import PeerFailed, Refusal, attempt, one_line
 from .sources import Original
-
-
-def read_manifest(path):
-    import json
-
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
-    found = re.search(r"/\* pkb-manifest\n(.*?)\*/", text, re.DOTALL)
-    if not found:
-        raise Refusal(f"program '{path}' has no manifest; emit it again")
-    return json.loads(found.group(1))
 
 
 class Job:
@@ -40,14 +28,13 @@ class Job:
     def run(self):
         s, r = self.spec, self.ranks
         self.step("loading the program")
-        self.manifest = read_manifest(s["program"])
         folder = os.path.join(s["folder"], f"rank{r.rank}")
         os.makedirs(folder, exist_ok=True)
         self.step("loading the original function")
         self.original = Original(s["bundle"], folder, s.get("source"), r.rank, r.device, s.get("seed", 0))
         for message in self.original.warnings:
             r.channel.send("warning", message=message)
-        self.ours = Ours(s["program"], self.manifest)
+        self.ours = Ours(s["program"])
         self.check()
         if s.get("time") and self.right:
             self.time()

@@ -13,14 +13,14 @@ from .protocol import Refusal
 
 
 class Ours:
-    """path: the emitted `.cu`. Loading is collective. manifest: its JSON."""
+    """path: the emitted `.cu`. Loading is collective. manifest: its JSON, as far as this rank is concerned."""
 
-    def __init__(self, path, manifest):
+    def __init__(self, path):
         import pkb
 
         self.loaded = pkb.load(path)
         self.handle = self.loaded.handle
-        self.manifest = manifest
+        self.manifest = manifest = self.loaded.manifest
         # What is timed: the public operator, as a user of torch.ops calls it.
         self.operator = functools.partial(torch.ops.pkb.call.default, self.handle)
         self.aliases = trees.aliases(manifest)

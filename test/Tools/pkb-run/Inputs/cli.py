@@ -226,7 +226,7 @@ class BadInput(Case):
             "no manifest": (text.replace("pkb-manifest", "other", 1), "has no manifest"),
             "truncated": (text[:300], "is truncated: its manifest does not end"),
             "json": (text.replace('"schema"', '"schema', 1), "is not JSON: the file is damaged"),
-            "version": (text.replace('1,\n  0', '9,\n  0', 1), "has version 9.0, this pkb-run reads 1.0"),
+            "version": (text.replace('1,\n  0', '9,\n  0', 1), "has version 9.0, this pkb-run reads 1.0 to 1.1"),
             "field": (text.replace('"world_size"', '"size"', 1), "lacks 'world_size'"),
             "type": (text.replace('"world_size": 2', '"world_size": "two"', 1), "'world_size' has the wrong type"),
             "edited": (text.replace("epoch_end<6>", "epoch_end<7>"), "was changed after it was emitted"),

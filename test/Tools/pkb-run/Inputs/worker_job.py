@@ -54,7 +54,7 @@ class StandIn:
 
     original, spoil, aliases, handle = None, False, [None], 0
 
-    def __init__(self, path, manifest):
+    def __init__(self, path):
         pass
 
     def tensors(self, args):
@@ -118,7 +118,6 @@ def rank_main(rank, bundle, folder, spoil):
         return StandIn.original
 
     job.Original = original
-    job.read_manifest = lambda path: {}
     exchange = Exchange(dist.PrefixStore("x", store), rank, 2, 60)
     ranks = SimpleNamespace(
         rank=rank, world_size=2, device=torch.device("cpu"), exchange=exchange, channel=Printer(rank), stream=None, link_rate=1e9,

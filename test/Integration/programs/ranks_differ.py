@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs whose ranks do not all run the same; see ../ranks-differ.py."""
+import torch
+import torch.distributed as dist
+
+_groups = {}
+
+
+def halves():
+    """One group per half of the ranks; every rank makes all."""
+    if not _groups:
+        w = dist.get_world_size()
+        half = max(w // 2, 1)
+        for start in range(0, w, half):
+            ranks = list(range(start, min(start + half, w)))
+            group = dist.new_group(ranks)
+            for r in ranks:
+                _groups[r] = group
+    return _groups[dist.get_rank()]
+
+
+def scaled(x):
+    """A constant that varies with the rank."""
+    y = x * (dist.get_rank() + 1)
+    dist.all_reduce(y)
+    return y + dist.get_rank()
+
+
+def logging(x):
+    """Rank 0 returns an extra value, the last rank none."""
+    y = x.clone()
+    dist.all_reduce(y)
+    if dist.get_rank() == 0:
+        return y, y.float().norm()
+    if dist.get_rank() == dist.get_world_size() - 1:
+        return None
+    return (y,)
+
+
+def uneven(x):
+    """The last shard is shorter: padded before, cut after."""
+    w, r = dist.get_world_size(), dist.get_rank()
+    rows = 5
+    full = torch.zeros(rows, x.shape[1], dtype=x.dtype, device=x.device)
+    full[: x.shape[0]] = x
+    out = [torch.empty_like(full) for _ in range(w)]
+    dist.all_gather(out, full)
+    return torch.cat([o if i < w - 1 else o[: rows - 2] for i, o in enumerate(out)]) * 2
+
+
+def sides(x):
+    """Each half of the ranks runs other code in its own group; then all meet."""
+    group = halves()
+    first = dist.get_rank() < max(dist.get_world_size() // 2, 1)
+    if first:
+        y = x.exp()
+        dist.all_reduce(y, group=group)
+        y = y / dist.get_world_size(group)
+    else:
+        y = x * x
+        parts = [torch.empty_like(y) for _ in range(dist.get_world_size(group))]
+        dist.all_gather(parts, y, group=group)
+        y = torch.stack(parts).sum(0)
+    z = y.clone()
+    dist.all_reduce(z)
+    return y, z
+
+
+def reshaped(x):
+    """The same elements in other shapes."""
+    y = x.reshape(-1) if dist.get_rank() % 2 else x.clone()
+    dist.all_reduce(y)
+    x.add_(y.view(x.shape))
+    return y
+
+
+def alone(x):
+    """Only some ranks communicate; the last computes by itself."""
+    w = dist.get_world_size()
+    if "pair" not in _groups:
+        _groups["pair"] = dist.new_group(list(range(w - 1)) or [0])
+    if w > 1 and dist.get_rank() == w - 1:
+        return x.cumsum(0)
+    y = x + 1
+    dist.all_reduce(y, group=_groups["pair"])
+    return y
+
+
+def inputs(rank, world_size, device, trial=0):
+    torch.manual_seed(100 * trial + rank)
+    return (torch.randn(4, 6, device=device),)
+
+
+def short_last(rank, world_size, device, trial=0):
+    torch.manual_seed(100 * trial + rank)
+    return (torch.randn(3 if rank == world_size - 1 else 5, 6, device=device),)
