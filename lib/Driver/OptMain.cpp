@@ -102,13 +102,46 @@ static std::unique_ptr<llvm::MemoryBuffer> alignBytecode(StringRef bytes,
   return buffer;
 }
 
+/// The input file, or all files of a folder of programs by rank.
+static llvm::Expected<SmallVector<std::unique_ptr<llvm::MemoryBuffer>>>
+openInput(StringRef input) {
+  SmallVector<std::string> paths;
+  if (llvm::sys::fs::is_directory(input)) {
+    auto pathOf = [&](size_t rank) {
+      SmallString<128> path(input);
+      llvm::sys::path::append(path, "rank" + Twine(rank) + ".pt2");
+      return std::string(path);
+    };
+    while (llvm::sys::fs::exists(pathOf(paths.size())))
+      paths.push_back(pathOf(paths.size()));
+    if (paths.empty())
+      return llvm::createStringError("folder '" + input +
+                                     "' must hold rank0.pt2, rank1.pt2, ...");
+  } else {
+    paths.push_back(input.str());
+  }
+  SmallVector<std::unique_ptr<llvm::MemoryBuffer>> files;
+  for (const std::string &path : paths) {
+    auto file = llvm::MemoryBuffer::getFileOrSTDIN(path);
+    if (std::error_code code = file.getError())
+      return llvm::createStringError("cannot open input '" + path +
+                                     "': " + code.message());
+    files.push_back(std::move(*file));
+  }
+  return std::move(files);
+}
+
 /// A bundle becomes bytecode of its L1 module, so that the rest of the tool
 /// sees one kind of input.
 static llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
-importToBytecode(const llvm::MemoryBuffer &bundle, StringRef path,
-                 DialectRegistry &registry) {
+importToBytecode(ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> files,
+                 const OptRequest &request, DialectRegistry &registry) {
   MLIRContext context(registry);
-  auto module = importBundle(bundle.getBuffer(), path, context);
+  StringRef path = request.input;
+  SmallVector<StringRef> bytes;
+  for (const auto &file : files)
+    bytes.push_back(file->getBuffer());
+  auto module = importBundle(bytes, path, request.worldSize, context);
   if (!module)
     return module.takeError();
   std::string bytecode;
@@ -171,19 +204,23 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
     return fail("a split input cannot be emitted as CUDA; emit MLIR, or leave "
                 "out --split-input-file");
 
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(request.input);
-  if (std::error_code code = file.getError())
-    return fail("cannot open input '" + request.input +
-                "': " + code.message());
-  std::unique_ptr<llvm::MemoryBuffer> buffer = std::move(*file);
-  if (looksLikeBundle(buffer->getBuffer())) {
-    auto imported = importToBytecode(*buffer, request.input, registry);
+  auto files = openInput(request.input);
+  if (!files)
+    return fail(llvm::toString(files.takeError()));
+  std::unique_ptr<llvm::MemoryBuffer> buffer;
+  if (looksLikeBundle(files->front()->getBuffer()) || files->size() > 1) {
+    auto imported = importToBytecode(*files, request, registry);
     if (!imported)
       return fail(llvm::toString(imported.takeError()));
     buffer = std::move(*imported);
-  } else if (llvm::sys::path::extension(request.input) == ".pkb") {
+  } else if (llvm::is_contained({".pkb", ".pt2"},
+                                llvm::sys::path::extension(request.input))) {
     return fail("bundle '" + request.input +
                 "' is not a zip file (empty or damaged); export it again");
+  } else if (request.worldSize) {
+    return fail("--world-size is for a .pt2 file, got: '" + request.input + "'");
+  } else {
+    buffer = std::move(files->front());
   }
 
   std::string text;

@@ -6,6 +6,7 @@
 
 #include "lib/Frontend/Bundle.h"
 #include "lib/Frontend/Archive.h"
+#include "lib/Frontend/ExportedProgram.h"
 #include "lib/Frontend/Program.h"
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Support/Error.h"
@@ -165,26 +166,21 @@ static Error readRanks(Bundle &bundle) {
   return Error::success();
 }
 
-/// A zip file without bundle.json: say what it is, if that is known.
-static Error explainForeign(const Bundle &bundle) {
-  for (const auto &member : bundle.members)
-    if (member.getKey().ends_with("archive_format") ||
-        member.getKey().ends_with("serialized_exported_program.json"))
-      return makeError("is an archive of torch.export, which cannot be read "
-                       "(it drops in-place collectives); make a bundle with "
-                       "pkb-export");
-  return makeError("has no member 'bundle.json', so it is no bundle; make one "
-                   "with pkb-export");
-}
-
-Expected<Bundle> frontend::readBundle(StringRef bytes) {
+Expected<Bundle> frontend::readBundle(ArrayRef<StringRef> files,
+                                      int64_t worldSize) {
+  if (files.size() > 1)
+    return bundleExportedPrograms(files, worldSize);
+  StringRef bytes = files.front();
   Bundle bundle;
   Expected<StringMap<std::string>> members = readArchive(bytes);
   if (!members)
     return members.takeError();
+  if (isExportedProgram(*members))
+    return bundleExportedPrograms(files, worldSize);
   bundle.members = std::move(*members);
   if (!bundle.members.contains("bundle.json"))
-    return explainForeign(bundle);
+    return makeError("has no member 'bundle.json', so it is no bundle; make one "
+                     "with pkb-export");
   Expected<json::Value> value =
       parseMember(bundle, "bundle.json", "pkb-bundle");
   if (!value)
@@ -202,6 +198,9 @@ Expected<Bundle> frontend::readBundle(StringRef bytes) {
   if (bundle.worldSize < 1 || bundle.capture.empty())
     return makeError("member 'bundle.json' must have a world size of at least 1 "
                      "and a capture id");
+  if (worldSize && worldSize != bundle.worldSize)
+    return makeError("is for ", bundle.worldSize, " ranks, got: --world-size ",
+                     worldSize);
   if (Error error = checkPlain(root))
     return std::move(error);
   if (Error error = readGroups(bundle, root))

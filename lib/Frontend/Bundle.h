@@ -110,8 +110,11 @@ struct Bundle {
   }
 };
 
-/// Reads and checks a bundle. The error is one line without the file's name.
-llvm::Expected<Bundle> readBundle(llvm::StringRef bytes);
+/// Reads and checks a bundle: one file, or programs of torch.export, one file for
+/// all of `worldSize` ranks (0: the program says it) or one for each. The error is
+/// one line without the file's name.
+llvm::Expected<Bundle> readBundle(llvm::ArrayRef<llvm::StringRef> files,
+                                  int64_t worldSize);
 
 } // namespace pkb::frontend
 

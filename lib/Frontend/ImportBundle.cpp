@@ -139,11 +139,11 @@ static std::string format(Diagnostic &diagnostic) {
   return text;
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>> pkb::importBundle(StringRef bytes,
-                                                  StringRef path,
-                                                  MLIRContext &context) {
+llvm::Expected<OwningOpRef<ModuleOp>>
+pkb::importBundle(ArrayRef<StringRef> files, StringRef path, int64_t worldSize,
+                  MLIRContext &context) {
   std::string prefix = "bundle '" + path.str() + "'";
-  llvm::Expected<Bundle> bundle = readBundle(bytes);
+  llvm::Expected<Bundle> bundle = readBundle(files, worldSize);
   if (!bundle)
     return prefixError(prefix, bundle.takeError());
   llvm::Expected<std::vector<RankClass>> classes = classifyRanks(*bundle);

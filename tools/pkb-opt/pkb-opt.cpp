@@ -28,6 +28,9 @@ int main(int argc, char **argv) {
   cl::opt<std::string> targetFile(
       "target-file", cl::value_desc("file"),
       cl::desc("Machine file for --pkb-pipeline, in place of the built-in one"));
+  cl::opt<int64_t> worldSize(
+      "world-size", cl::value_desc("ranks"),
+      cl::desc("Number of ranks of a .pt2 file that does not say it"));
 
   std::string error;
   std::vector<std::string> arguments =
@@ -50,6 +53,12 @@ int main(int argc, char **argv) {
       int(pointers.size()), pointers.data(),
       "pkb-opt: import, optimise, verify, emit multi-GPU kernels", registry);
   request.emit = emit;
+  request.worldSize = worldSize;
+  if (worldSize.getNumOccurrences() && worldSize < 1) {
+    llvm::WithColor::error(llvm::errs(), "pkb-opt")
+        << "--world-size must be at least 1, got: " << worldSize << "\n";
+    return 1;
+  }
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   return pkb::runOpt(request, registry, config);
 }

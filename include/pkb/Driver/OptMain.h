@@ -18,9 +18,11 @@ namespace pkb {
 enum class EmitKind { Auto, Mlir, Bytecode, Cuda };
 
 struct OptRequest {
-  std::string input;  // path, "-" for standard input
+  // A path, "-" for standard input; a folder holds rank0.pt2, rank1.pt2, ...
+  std::string input;
   std::string output; // path, "-" for standard output
   EmitKind emit = EmitKind::Auto;
+  int64_t worldSize = 0; // number of ranks; 0: the input says it
 };
 
 /// The command line with `--target-file F` given to the pipeline too, as its

@@ -16,15 +16,17 @@ namespace pkb {
 /// True if `bytes` begin like a bundle (a zip file).
 bool looksLikeBundle(llvm::StringRef bytes);
 
-/// Reads the bundle in `bytes` (docs/Rationale/Bundle.md), checks it, unifies
-/// the programs of its ranks and returns them as one module of level L1 with
-/// the function `main`. `path` is used in messages only.
+/// Reads a bundle (docs/Rationale/Bundle.md), checks it, unifies the programs of
+/// its ranks and returns them as one module of level L1. `files` holds the bytes of
+/// one bundle, or of programs that torch.export saved: one for all ranks, or one
+/// for each. `worldSize` is the number of ranks, or 0 where the files say it.
+/// `path` is used in messages only.
 ///
 /// The error of a bundle that cannot be imported has one line: what is wrong,
 /// where (`model.py:8` when it is in the user's program) and what to do.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-importBundle(llvm::StringRef bytes, llvm::StringRef path,
-             mlir::MLIRContext &context);
+importBundle(llvm::ArrayRef<llvm::StringRef> files, llvm::StringRef path,
+             int64_t worldSize, mlir::MLIRContext &context);
 
 } // namespace pkb
 
