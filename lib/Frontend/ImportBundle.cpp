@@ -49,7 +49,9 @@ Location Importer::getLoc() {
 
 /// Gives the collectives behind `before` the numbers that their counterparts
 /// have in the functions of the other ranks.
-void Importer::numberCollectives(Operation *before, int64_t index) {
+void Importer::numberCollectives(Operation *before, const Exchange &exchange) {
+  if (int64_t(ranks.ranks.size()) == bundle.worldSize)
+    return; // there is no other function
   Block &block = *builder.getInsertionBlock();
   int64_t part = 0;
   for (auto at = before ? std::next(before->getIterator()) : block.begin();
@@ -57,7 +59,26 @@ void Importer::numberCollectives(Operation *before, int64_t index) {
     if (isa<comm::CollectiveOpInterface>(*at))
       at->setAttr(comm::kExchangeAttrName,
                   builder.getI64IntegerAttr(
-                      schedule.getId(exchangeOf(index), part++)));
+                      schedule.getId(exchange, part++)));
+}
+
+llvm::Error Importer::importEvent(int64_t index) {
+  const Event &event = program.events[index];
+  if (event.kind == EventKind::Op)
+    return importOp(event);
+  if (event.kind == EventKind::Wait)
+    return importDelivery(index);
+  std::string name = describe(event);
+  if (name == "send")
+    return importSend(index);
+  if (name == "recv")
+    return llvm::Error::success(); // it is delivered at its wait
+  Block &block = *builder.getInsertionBlock();
+  Operation *before = block.empty() ? nullptr : &block.back();
+  if (llvm::Error error = importCollective(index))
+    return error;
+  numberCollectives(before, exchangeOf(index));
+  return llvm::Error::success();
 }
 
 llvm::Expected<func::FuncOp> Importer::run(ModuleOp module, StringRef name) {
@@ -74,20 +95,16 @@ llvm::Expected<func::FuncOp> Importer::run(ModuleOp module, StringRef name) {
     return std::move(error);
   if (llvm::Error error = importLiterals())
     return std::move(error);
-  for (auto [index, event] : llvm::enumerate(program.events)) {
-    llvm::Error error = llvm::Error::success();
-    Operation *before = body->empty() ? nullptr : &body->back();
-    if (event.kind == EventKind::Op)
-      error = llvm::joinErrors(std::move(error), importOp(event));
-    else if (event.kind == EventKind::Collective)
-      error = llvm::joinErrors(std::move(error), importCollective(index));
-    // A wait needs nothing: values order its collective and its users.
-    if (error)
+  for (int64_t index = 0; index < int64_t(program.events.size()); ++index) {
+    if (llvm::Error error = importMessages(index))
+      return std::move(error);
+    const Event &event = program.events[index];
+    if (llvm::Error error = importEvent(index))
       return makeError(program.where(event.site), ": ", describe(event), ": ",
                        llvm::toString(std::move(error)));
-    if (event.kind == EventKind::Collective && !alone)
-      numberCollectives(before, index);
   }
+  if (llvm::Error error = importMessages(program.events.size()))
+    return std::move(error);
   if (llvm::Error error = importResults(function))
     return std::move(error);
   return function;

@@ -259,6 +259,24 @@ llvm::Error Importer::importWrites(const llvm::json::Object &event,
   return llvm::Error::success();
 }
 
+llvm::Expected<SmallVector<Type>>
+Importer::getOutputTypes(ArrayRef<int64_t> outputs) {
+  SmallVector<Type> types;
+  for (int64_t tensor : outputs) {
+    if (storages.isMade(tensor))
+      return makeError("result must be a fresh tensor, got: tensor ",
+                       program.tensors[tensor].id);
+    llvm::Expected<RankedTensorType> type = storages.getFreshType(tensor);
+    if (!type)
+      return type.takeError();
+    if (type->getEncoding())
+      return makeError("result must be contiguous, got: tensor ",
+                       program.tensors[tensor].id);
+    types.push_back(*type);
+  }
+  return types;
+}
+
 llvm::Error Importer::importCollective(int64_t index) {
   const llvm::json::Object &event = *program.events[index].json;
   Location loc = locationOf(program.events[index].site);
@@ -284,21 +302,11 @@ llvm::Error Importer::importCollective(int64_t index) {
       return value.takeError();
     operands.push_back(*value);
   }
-  SmallVector<Type> types;
-  for (int64_t tensor : *outputs) {
-    if (storages.isMade(tensor))
-      return makeError("result must be a fresh tensor, got: tensor ",
-                       program.tensors[tensor].id);
-    llvm::Expected<RankedTensorType> type = storages.getFreshType(tensor);
-    if (!type)
-      return type.takeError();
-    if (type->getEncoding())
-      return makeError("result must be contiguous, got: tensor ",
-                       program.tensors[tensor].id);
-    types.push_back(*type);
-  }
+  auto types = getOutputTypes(*outputs);
+  if (!types)
+    return types.takeError();
   auto group = comm::GroupAttr::get(builder.getContext(), exchange.rows);
-  auto results = CollectiveBuilder(builder, loc, group, *tables, operands, types)
+  auto results = CollectiveBuilder(builder, loc, group, *tables, operands, *types)
                      .build(name, event.getString("reduce").value_or(""));
   if (!results)
     return results.takeError();

@@ -58,7 +58,18 @@ private:
   llvm::Error importCollective(int64_t index);
   llvm::Error importWrites(const llvm::json::Object &event, mlir::Location loc);
 
-  void numberCollectives(mlir::Operation *before, int64_t index);
+  llvm::Error importEvent(int64_t index);
+  /// The types of the outputs of an event, which must be fresh and contiguous.
+  llvm::Expected<llvm::SmallVector<mlir::Type>>
+  getOutputTypes(llvm::ArrayRef<int64_t> outputs);
+
+  // ImportMessage.cpp
+  llvm::Error importSend(int64_t index);
+  llvm::Error importMessages(int64_t place);
+  llvm::Error importExchange(const Exchange &exchange);
+  llvm::Error importDelivery(int64_t index);
+
+  void numberCollectives(mlir::Operation *before, const Exchange &exchange);
 
   mlir::Location locationOf(int64_t site);
   llvm::Expected<llvm::SmallVector<int64_t>>
@@ -73,6 +84,7 @@ private:
   const RankClass &ranks;
   mlir::OpBuilder builder;
   Storages storages;
+  llvm::DenseMap<int64_t, mlir::Value> sent, received; // by event
   llvm::SmallVector<int64_t> argumentTensors; // by argument
   aten::TreeAttr inputTree, outputTree;
 };

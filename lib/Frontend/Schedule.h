@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The collectives of all ranks, matched in the order in which each rank makes
+// The collectives and messages of all ranks, matched in the order in which each rank makes
 // them. Ranks that would wait for each other for ever are found here: it is a
 // deadlock of the user's program.
 //
@@ -17,11 +17,18 @@
 
 namespace pkb::frontend {
 
-/// Events that become one operation: one collective of each row, all at the same
-/// place of the programs.
+/// Events that become one operation: one collective of each row, or messages. The
+/// events of a rank are -1 where it has none.
 struct Exchange {
-  Rows rows;                    // disjoint, of equal size
-  std::vector<int64_t> eventOf; // by rank: index of the event; -1: in no row
+  explicit Exchange(int64_t worldSize)
+      : eventOf(worldSize, -1), sendOf(worldSize, -1), receiveOf(worldSize, -1),
+        placeOf(worldSize, -1) {}
+
+  Rows rows;                                // disjoint, of equal size
+  std::vector<int64_t> eventOf;             // by rank: its collective
+  std::vector<int64_t> sendOf, receiveOf;   // by rank: its messages
+  llvm::SmallVector<int64_t> pairs;         // senders and receivers of messages
+  std::vector<int64_t> placeOf;             // by rank: the event before which it is
 };
 
 class Schedule {
@@ -37,6 +44,16 @@ public:
     return exchanges[exchangeOf[rank].lookup(event)];
   }
 
+  /// The exchanges of messages that come before an event of a rank (or at its
+  /// end: the number of its events), in their order.
+  llvm::SmallVector<const Exchange *> getMessages(int64_t rank,
+                                                  int64_t event) const {
+    llvm::SmallVector<const Exchange *> messages;
+    for (size_t number : messagesAt[rank].lookup(event))
+      messages.push_back(&exchanges[number]);
+    return messages;
+  }
+
   /// The number of the `part`-th operation that is made of an exchange: the same
   /// for all classes, different for all operations.
   int64_t getId(const Exchange &exchange, int64_t part) {
@@ -47,6 +64,7 @@ public:
 private:
   std::vector<Exchange> exchanges;
   std::vector<llvm::DenseMap<int64_t, int64_t>> exchangeOf; // by rank
+  std::vector<llvm::DenseMap<int64_t, llvm::SmallVector<size_t, 1>>> messagesAt;
   std::map<std::pair<int64_t, int64_t>, int64_t> ids;
 };
 

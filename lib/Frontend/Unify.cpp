@@ -349,24 +349,35 @@ Error RankPair::compareTrees(const json::Value &a, const json::Value &b,
   return Error::success();
 }
 
+/// Constants are compared by the storages that both programs use: a program may
+/// see one through views only.
 Error RankPair::compareLiterals() {
-  std::map<int64_t, const Literal *> ofOther;
+  std::map<int64_t, SmallVector<const Literal *>> ofFirst, ofOther;
+  for (const Literal &literal : first.literals)
+    ofFirst[first.tensors[literal.tensor].storage].push_back(&literal);
   for (const Literal &literal : other.literals)
-    ofOther[literal.tensor] = &literal;
-  for (const Literal &literal : first.literals) {
-    int64_t tensor = tensorOf[literal.tensor];
-    if (tensor == -1)
+    ofOther[other.tensors[literal.tensor].storage].push_back(&literal);
+  for (auto &[storage, literals] : ofFirst) {
+    if (storageOf[storage] == -1)
       continue; // never used
-    auto at = ofOther.find(tensor);
-    if (at == ofOther.end())
-      return makeDifference("tensor ", first.tensors[literal.tensor].id,
+    ArrayRef<const Literal *> theirs = ofOther[storageOf[storage]];
+    const Literal &front = *literals.front();
+    firstLine = first.where(front.site);
+    if (theirs.size() != literals.size())
+      return makeDifference("tensor ", first.tensors[front.tensor].id,
                             " is a constant on rank ", first.rank, " (",
-                            first.where(literal.site), ") but not on rank ",
-                            other.rank);
-    if (literal.file != at->second->file) {
-      firstLine = first.where(literal.site);
-      otherLine = other.where(at->second->site);
-      return differ("a constant tensor", literal.file, at->second->file);
+                            firstLine, ") but not on rank ", other.rank);
+    for (auto [mine, their] : zip_equal(literals, theirs)) {
+      const Tensor &a = first.tensors[mine->tensor];
+      const Tensor &b = other.tensors[their->tensor];
+      bool same = mine->file == their->file && a.dtype == b.dtype &&
+                  a.sizes == b.sizes && a.strides == b.strides &&
+                  a.offset == b.offset;
+      if (same)
+        continue;
+      firstLine = first.where(mine->site);
+      otherLine = other.where(their->site);
+      return differ("a constant tensor", mine->file, their->file);
     }
   }
   return Error::success();

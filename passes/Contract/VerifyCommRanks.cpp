@@ -119,10 +119,19 @@ void RankPrograms::checkSame(Collective op, Collective first) {
         sizes.emplace_back(type, 1);
     return sizes;
   };
+  // Parts of different sizes: the table says how large they are on each rank.
+  auto fitsTable = [&](comm::UnevenOpInterface uneven) {
+    ArrayRef<int64_t> members = op.getGroup().getRanks();
+    return llvm::all_of(comm::getRanks(functionOfOp(op)).asArrayRef(), [&](int64_t rank) {
+      const int64_t *at = llvm::find(members, rank);
+      return at == members.end() || uneven.fits(at - members.begin());
+    });
+  };
+  auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation());
   bool same = op->getName() == first->getName() &&
               op->getNumOperands() == first->getNumOperands() &&
               attributesOf(op) == attributesOf(first) &&
-              sizesOf(op) == sizesOf(first);
+              (uneven ? fitsTable(uneven) : sizesOf(op) == sizesOf(first));
   if (same)
     return;
   InFlightDiagnostic error = reject(op)

@@ -125,13 +125,33 @@ class DeadlockTest(ExportTest):
             ("dist.all_to_all_single(x.new_empty(5, 4), x[:5].clone())", "5 rows, which 2 ranks cannot share equally"),
             ("dist.all_to_all_single(torch.empty_like(x), x, [3, 3], [3, 2])", "do not add up to 6 rows"),
             ("dist.all_gather([torch.empty_like(x)], x)", "1 outputs for a group of 2 ranks"),
+            ("dist.scatter(x[:3], [x[:3]] if dist.get_rank() == 0 else None)", "1 inputs for a group of 2 ranks"),
+            ("dist.gather(x, [torch.empty_like(x)] * 3 if dist.get_rank() == 0 else None)", "3 outputs for a group of 2 ranks"),
+            ("dist.broadcast(x, src=7)", "root 7 is not one of the 2 ranks of the group"),
+            ("dist.reduce(x, dst=2)", "root 2 is not one of the 2 ranks of the group"),
+            ("dist.all_reduce(x.int(), op=dist.ReduceOp.AVG)", "reduction avg is not defined for int32"),
+            ("dist.all_reduce(x, op=dist.ReduceOp.BXOR)", "reduction bxor is not defined for float32"),
+            ("dist.all_reduce(torch.complex(x, x), op=dist.ReduceOp.MAX)", "complex"),
+            ("dist.new_group([0, 9])", "rank 0 raised ValueError"),
         ):
             with self.subTest(call):
-                self.assertIn(text, self.refused(f"""
+                message = self.refused(f"""
                     def solution(x):
-                        {call}
+                        {call}  # here
                         return x
-                    """))
+                    """)
+                self.assertIn(text, message)
+                self.assertIn(self.line_of("# here"), message)
+
+    def test_group_that_some_ranks_make(self):
+        message = self.stuck("""
+            def solution(x):
+                if dist.get_rank() == 0:
+                    dist.all_reduce(x, group=dist.new_group([0, 1]))  # here
+                return x
+            """, 3)
+        self.assertIn(f"rank 0 waits in all_reduce of group [0, 1] at {self.line_of('# here')}", message)
+        self.assertIn("rank 1 has returned from the function", message)
 
 
 if __name__ == "__main__":

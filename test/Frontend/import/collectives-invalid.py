@@ -16,6 +16,12 @@
 # ROOT: model.py:3: broadcast: root must be one of the 2 ranks of the group, got: 2
 # RUN: not pkb-opt %t.rootless.pkb 2>&1 | FileCheck %s --check-prefix=ROOTLESS
 # ROOTLESS: model.py:3: reduce: root must be one of the 2 ranks of the group, got: none
+# RUN: not pkb-opt %t.roots.pkb 2>&1 | FileCheck %s --check-prefix=ROOTS
+# ROOTS: 'root' of broadcast is 0 on rank 0 (model.py:3) and 1 on rank 1 (model.py:5); collectives must match on all ranks, in one order
+# RUN: not pkb-opt %t.dtypes.pkb 2>&1 | FileCheck %s --check-prefix=DTYPES
+# DTYPES: the dtype of all_reduce is float32 on rank 0 (model.py:3) and int32 on rank 1 (model.py:5); collectives must match on all ranks, in one order
+# RUN: not pkb-opt %t.elements.pkb 2>&1 | FileCheck %s --check-prefix=ELEMENTS
+# ELEMENTS: the number of elements of all_reduce is 4 on rank 0 (model.py:3) and 5 on rank 1 (model.py:5); collectives must match on all ranks, in one order
 # RUN: not pkb-opt %t.number.pkb 2>&1 | FileCheck %s --check-prefix=NUMBER
 # NUMBER: model.py:3: all_gather: must have 1 or 2 outputs on rank 0, got: 3
 # RUN: not pkb-opt %t.nobody.pkb 2>&1 | FileCheck %s --check-prefix=NOBODY
@@ -32,6 +38,10 @@
 # PEER: model.py:3: all_to_all: rank 0 (model.py:3) sends 3 elements to rank 1 (model.py:5), which expects 1; sizes must match on all ranks
 # RUN: not pkb-opt %t.gathered.pkb 2>&1 | FileCheck %s --check-prefix=GATHERED
 # GATHERED: model.py:3: all_gather: rank 1 (model.py:5) sends 4 elements to rank 0 (model.py:3), which expects 3; sizes must match on all ranks
+# RUN: not pkb-opt %t.scattered.pkb 2>&1 | FileCheck %s --check-prefix=SCATTERED
+# SCATTERED: model.py:3: reduce_scatter: rank 0 (model.py:3) sends 4 elements to rank 1 (model.py:5), which expects 3; sizes must match on all ranks
+# RUN: not pkb-opt %t.sizes.pkb 2>&1 | FileCheck %s --check-prefix=SIZES
+# SIZES: model.py:3: scatter: tensors of the list must have one size on rank 0 (model.py:3)
 # RUN: not pkb-opt %t.missing.pkb 2>&1 | FileCheck %s --check-prefix=MISSING
 # MISSING: model.py:3: all_reduce: tensor 77 is used but not described
 # RUN: not pkb-opt %t.stale.pkb 2>&1 | FileCheck %s --check-prefix=STALE
@@ -64,6 +74,9 @@ case("factor", lambda r, n: r.all_reduce(r.input([4]), reduce="premul_sum"))
 case("infinite", lambda r, n: r.all_reduce(r.input([4]), reduce="premul_sum", factor="inf"))
 case("root", call("broadcast", [[4]], [[4]], root=2))
 case("rootless", call("reduce", [[4]], [[4]], reduce="sum"))
+case("roots", lambda r, n: call("broadcast", [[4]], [[4]], root=n)(r, n))
+case("dtypes", lambda r, n: r.all_reduce(r.input([4], "int32" if n else "float32")))
+case("elements", lambda r, n: r.all_reduce(r.input([4 + n])))
 case("number", call("all_gather", [[4]], [[4], [4], [4]]))
 case("nobody", call("scatter", [], [[4]], root=0))
 case("parts", call("reduce_scatter", [[5]], [[2]], reduce="sum"))
@@ -72,5 +85,7 @@ case("sum", call("all_to_all", [[4]], [[4]], splits={"in": [2, 3], "out": [2, 2]
 case("split", call("all_to_all", [[4]], [[4]], splits={"in": [{"expr": "s0"}, 2], "out": [2, 2]}))
 case("peer", call("all_to_all", [[4]], [[4]], splits={"in": [1, 3], "out": [1, 3]}))
 case("gathered", call("all_gather", [[4]], [[4], [3]]))
+case("scattered", lambda r, n: call("reduce_scatter", [[4], [4]], [[4 - n]], reduce="sum")(r, n))
+case("sizes", lambda r, n: call("scatter", [] if n else [[4], [3]], [[4 - n]], root=0)(r, n))
 case("missing", lambda r, n: r.collective("all_reduce", [77], [r.tensor([4])], reduce="sum"))
 case("stale", lambda r, n: (r.input([4]), r.collective("all_reduce", [0], [0], reduce="sum")))

@@ -27,6 +27,7 @@
 # DTYPE: the dtype of result 0 of aten::f is float32 on rank 0 (model.py:1) and int32 on rank 1 (model.py:1)
 # RUN: pkb-opt %t.literal.pkb | FileCheck %s --check-prefix=LITERAL
 # LITERAL: a constant tensor is tensors/{{.*}}.bin on rank 0 (model.py:1) and tensors/{{.*}}.bin on rank 1 (model.py:1)
+# RUN: pkb-opt %t.literal-view.pkb | FileCheck %s --check-prefix=LITERAL
 # RUN: pkb-opt %t.argument.pkb | FileCheck %s --check-prefix=ARGUMENT
 # ARGUMENT: <int value 1
 # ARGUMENT: <int value 2{{.*}}the arguments[1] is 1 on rank 0 (its arguments) and 2 on rank 1 (its arguments)
@@ -105,6 +106,7 @@ case("shape", lambda r, n: r.input([4 + n]))
 case("result", lambda r, n: (r.input([4]), unary(r, "aten::f", [2 + n])))
 case("dtype", lambda r, n: (r.input([4]), unary(r, "aten::f", dtype="int32" if n else "float32")))
 case("literal", lambda r, n: r.returns(r.literal(r.tensor([1], origin="literal"), bytes([n, 0, 0, 0]))))
+case("literal-view", lambda r, n: r.returns(r.view(r.literal(r.tensor([4], origin="literal"), bytes([n] * 16)), [2, 2])))
 case("argument", lambda r, n: (r.input([4]), r.args.append({"kind": "int", "value": n + 1})))
 case("operand", lambda r, n: (r.input([4]), r.input([4]), r.op("aten::neg", [{"t": n}], [r.tensor([4])])))
 case("alias", lambda r, n: (r.input([4]), r.input([4], **({"storage": 0} if n else {}))))

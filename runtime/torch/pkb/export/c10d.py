@@ -102,6 +102,9 @@ class _Translator:
                 raise ExportError(f"{self.api} at {self.site}: only strided tensors can be communicated")
         if dtype is None and inputs:
             dtype = inputs[0].dtype
+        root = more.get("root")
+        if root is not None and not 0 <= root < len(self.ranks):
+            raise ExportError(f"{self.api} at {self.site}: root {root} is not one of the {len(self.ranks)} ranks of the group")
         if reduce is not None:
             more["factor"] = _factor(reduce, self.site)
         return Collective(
@@ -246,16 +249,25 @@ class _Translator:
         call = self._all_to_all_single(x, out.shape, self.a["input_split_sizes"], self.a["output_split_sizes"])
         return self.plan([Step(call, [out])], lambda outs, work: work)
 
+    def _list_of_root(self, lists, root, what):
+        """The list that only the root has: a tensor for each rank."""
+        if root != self.me:
+            return []
+        tensors = list(lists[0]) if lists else []
+        if len(tensors) != len(self.ranks):
+            raise ExportError(f"{self.api} at {self.site}: {len(tensors)} {what} for a group of {len(self.ranks)} ranks")
+        return tensors
+
     def gather_(self):
         root, x = self.a["root_rank"], self.a["input_tensors"][0]
-        outs = list(self.a["output_tensors"][0]) if root == self.me else []
+        outs = self._list_of_root(self.a["output_tensors"], root, "outputs")
         self.same_dtype([*outs, x])
         call = self.call("gather", [x], [t.shape for t in outs], root=root)
         return self.plan([Step(call, outs)], lambda o, work: work)
 
     def scatter_(self):
         root, out = self.a["root_rank"], self.a["output_tensors"][0]
-        xs = list(self.a["input_tensors"][0]) if root == self.me else []
+        xs = self._list_of_root(self.a["input_tensors"], root, "inputs")
         self.same_dtype([out, *xs])
         call = self.call("scatter", xs, [out.shape], dtype=out.dtype, root=root)
         return self.plan([Step(call, [out])], lambda o, work: (self.a["output_tensors"], work))
