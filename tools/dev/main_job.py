@@ -10,7 +10,6 @@ output folder. Ends with a table, commands to try next, and the files made; the 
 import argparse
 import glob
 import json
-import math
 import os
 import re
 import shlex
@@ -18,11 +17,10 @@ import subprocess
 import sys
 import time
 import tomllib
-import zipfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-DTYPE_BYTES = {"bool": 1, "int8": 1, "uint8": 1, "int16": 2, "float16": 2, "bfloat16": 2, "int32": 4, "float32": 4,
-               "int64": 8, "float64": 8, "complex64": 8, "complex128": 16}
+sys.path.insert(0, os.path.join(ROOT, "runtime", "torch"))
+from pkb.bench.counts import human_bytes, manifest_of, original_work, sent_bytes  # noqa: E402
 
 
 class StepFailed(Exception):
@@ -75,58 +73,13 @@ def run_step(argv, log, timeout, ok=(0,)):
     raise StepFailed(f"{os.path.basename(argv[0])}: {reason} (all of it: {log})")
 
 
-def tensor_bytes(tensor):
-    return math.prod(tensor["sizes"]) * DTYPE_BYTES.get(tensor["dtype"], 1)
-
-
-def original_work(bundle):
-    """What the recorded program does per rank and call: (bytes that must arrive over the links, operator and collective calls)."""
-    with zipfile.ZipFile(bundle) as z:
-        groups = {g["id"]: len(g["ranks"]) for g in json.loads(z.read("bundle.json"))["groups"]}
-        program = json.loads(z.read("rank0.json"))
-    tensors = {t["id"]: t for t in program["tensors"]}
-    origin = {s["id"]: s["origin"] for s in program["storages"]}
-    arriving, calls = 0, 0
-    for event in program["events"]:
-        if event["kind"] == "op":
-            made = [tensors[r["t"]] for r in event["results"] if r.get("t") is not None]
-            views = event["mutates"] == [] and made and all(origin[t["storage"]] != "op" for t in made)
-            calls += 0 if views or re.match(r"aten::(new_)?empty", event["op"]) else 1
-        elif event["kind"] == "collective":
-            calls += 1
-            size = groups[event["group"]]
-            bytes_in = sum(tensor_bytes(tensors[t]) for t in event["inputs"])
-            arriving += {"all_reduce": 2 * (size - 1) * bytes_in // size, "all_gather": (size - 1) * bytes_in,
-                         "all_to_all": (size - 1) * bytes_in // size,
-                         "reduce_scatter": (size - 1) * bytes_in // size}.get(event["name"], bytes_in)
-    return arriving, calls
-
-
-def manifest_of(cu):
-    with open(cu, encoding="utf-8") as f:
-        text = f.read()
-    head = re.match(r"/\* pkb-manifest\s*(\{.*?\n?\})\s*\*/", text, re.S)
-    if not head:
-        raise StepFailed(f"{cu} has no manifest at its head")
-    return json.loads(head.group(1))
-
-
-def human_bytes(count):
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count} B"
-
-
 def result_row(name, results, manifest, original):
     """One row of the table from the JSON lines of pkb-run."""
     check = next(r for r in results if r["kind"] == "check")
     times = [r for r in results if r["kind"] == "time"]
     errors = ["exact" if all(t["rule"] == "bitwise" and t["right"] for t in check["tensors"]) else
               f"{max(t['error_over_bound'] for t in check['tensors']):.3g}"] if check["tensors"] else []
-    first = manifest["programs"][0] if "programs" in manifest else manifest
-    sent = [s.get("sent_bytes") for s in first["steps"] if s["kind"] == "launch"]
-    ours = human_bytes(sum(sent)) if sent and all(isinstance(s, int) for s in sent) else "?"
+    ours = human_bytes(sent_bytes(manifest))
     theirs_bytes, theirs = original
     ours_launches, timed = check.get("launches", "?"), "not timed"
     if times:

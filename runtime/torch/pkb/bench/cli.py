@@ -114,9 +114,12 @@ class Bench:
         self.results.append([failure_row(cell, step, message, tools)])
         self.say(cell, f"{step} failed: {message}")
 
+    def _path(self, cell, suffix):
+        return os.path.join(self.work, cell.name + suffix)
+
     def text_of(self, cell):
         """The hash of a cell's program, or None if it is not made."""
-        path = os.path.join(self.work, cell.name + ".cu")
+        path = self._path(cell, ".cu")
         return text_digest(path) if os.path.exists(path) else None
 
     def make(self, cells):
@@ -153,16 +156,16 @@ class Bench:
                 for row in rows:
                     print(json.dumps(row, sort_keys=True))
             if any(r["kind"] == "check" for r in rows):
-                line, speeds = table.cell_row(cell, rows)
+                line, speeds = table.cell_row(cell, rows, self._path(cell, ".cu"), self._path(cell, ".pkb"))
                 speedups.append(speeds)
                 right += line[-1] == "right"
             else:
                 line = table.empty_row(cell, self._why_missing(cell))
             lines.append(line)
         if not self.options.json:
-            devices = sorted({r["device"] for r in self.results.rows if r.get("device")}) or [self.machine]
+            devices = sorted({re.sub(r"\s*\(.*", "", r["device"]) for r in self.results.rows if r.get("device")}) or [self.machine]
             print(f"device: {'; '.join(devices)}\nresults: {self.results.path}")
-            print(table.render(lines))
+            print(table.render(lines, any(speedups)))
             print("\n".join([*table.means(speedups), f"{right} of {len(cells)} right"]))
         return 0 if right == len(cells) else 1
 
@@ -176,14 +179,13 @@ class Bench:
     def pack(self, cells):
         """A folder for the other machine, by pack-gpu, with the programs beside their bundles."""
         folder = os.path.abspath(self.options.pack)
-        place = lambda cell, suffix: os.path.join(self.work, cell.name + suffix)  # noqa: E731
-        command = [os.path.join(ROOT, "tools", "dev", "pack-gpu"), "-o", folder, "--no-build", *(place(c, ".pkb") for c in cells)]
+        command = [os.path.join(ROOT, "tools", "dev", "pack-gpu"), "-o", folder, "--no-build", *(self._path(c, ".pkb") for c in cells)]
         if subprocess.run(command, stdin=subprocess.DEVNULL).returncode:
             raise BenchError("pack-gpu failed; build first: cmake --build build --target pkb-main-job, and tools/dev/pack-gpu", code=1)
         for cell in cells:
             for suffix in (".cu", ".cu.data"):
-                if os.path.exists(place(cell, suffix)):
-                    shutil.copy(place(cell, suffix), os.path.join(folder, "bundles"))
+                if os.path.exists(self._path(cell, suffix)):
+                    shutil.copy(self._path(cell, suffix), os.path.join(folder, "bundles"))
         with open(os.path.join(folder, PLAN), "w", encoding="utf-8") as f:
             json.dump([{**asdict(c), "export": {}} for c in cells], f, indent=1)
         print(f"{folder}: {len(cells)} programs; there: {os.path.basename(folder)}/bin/pkb-bench --run {os.path.basename(folder)} --results FILE")

@@ -5,20 +5,12 @@
 import math
 import statistics
 
+from . import counts
 from .results import WAYS
 
-HEAD = ["problem", "shape", "dtype", "W", "error / bound", "bytes: ours / NCCL", "launches: ours / theirs", "library calls",
-        "graph step µs: ours / best", "speed", "loop µs: ours / best", "speed", "verdict"]  # fmt: skip
+HEAD = ["problem", "shape", "dtype", "W", "error / bound", "bytes: ours / NCCL", "launches: ours / theirs", "library calls"]
+TIMES = ["graph step µs: ours / best", "speed", "loop µs: ours / best", "speed"]  # where something was timed
 CAP = 20  # one ratio counts at most this much in a mean
-
-
-def human_bytes(count):
-    if not isinstance(count, (int, float)):
-        return "?"
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if count >= size:
-            return f"{count / size:.3g} {unit}"
-    return f"{count:g} B"
 
 
 def error_text(check):
@@ -43,30 +35,36 @@ def verdict_text(check):
     return check["verdict"]
 
 
-def cell_row(cell, rows):
-    """The row of one cell from its result rows (of one key); speedups by way."""
+def cell_row(cell, rows, program, bundle):
+    """The row of one cell from its result rows (of one key), and its speedups by way. program, bundle: paths."""
     check = [r for r in rows if r["kind"] == "check"][-1]
     times = {way: median_row([r for r in rows if r.get("way") == way]) for way in WAYS}
     timed = next((t for t in times.values() if t), {})
-    theirs = (timed.get("counted") or {}).get("eager")
-    theirs = sum(theirs.values()) if isinstance(theirs, dict) else theirs if theirs is not None else "?"
-    cells = [cell.problem, cell.shape, cell.dtype, str(cell.ranks), error_text(check),
-             f"{human_bytes(timed.get('kernel_bytes'))} / {human_bytes(timed.get('link_bytes'))}", f"{check.get('launches', '?')} / {theirs}",
-             str(check.get("library_calls", "?"))]  # fmt: skip
+    arriving, calls = counts.original_work(bundle)
+    counted = (timed.get("counted") or {}).get("eager")
+    theirs = sum(counted.values()) if isinstance(counted, dict) else calls
+    sent = counts.sent_bytes(counts.manifest_of(program))
+    line = [cell.problem, cell.shape, cell.dtype, str(cell.ranks), error_text(check),
+            f"{counts.human_bytes(sent)} / {counts.human_bytes(timed.get('link_bytes') or arriving)}",
+            f"{check.get('launches', '?')} / {theirs}", str(check.get("library_calls", "?"))]  # fmt: skip
     for way in WAYS:
         row = times[way]
-        cells += [f"{row['ours_us']:.2f} / {row['best_us']:.2f} {row['best']}", f"{row['speedup']:.2f}x"] if row else ["not timed", "-"]
-    return cells + [verdict_text(check)], {way: row["speedup"] for way, row in times.items() if row}
+        line += [f"{row['ours_us']:.2f} / {row['best_us']:.2f} {row['best']}", f"{row['speedup']:.2f}x"] if row else ["not timed", "-"]
+    return line + [verdict_text(check)], {way: row["speedup"] for way, row in times.items() if row}
 
 
 def empty_row(cell, text):
     """The row of a cell without a result."""
-    return [cell.problem, cell.shape, cell.dtype, str(cell.ranks), *["-"] * (len(HEAD) - 5), text]
+    return [cell.problem, cell.shape, cell.dtype, str(cell.ranks), *["-"] * (len(HEAD) + len(TIMES) - 4), text]
 
 
-def render(rows):
-    widths = [max(len(r[c]) for r in [HEAD, *rows]) for c in range(len(HEAD))]
-    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in [HEAD, *rows])
+def render(rows, timed):
+    """The table as text. timed: whether it has the columns of times."""
+    rows = [[*HEAD, *TIMES, "verdict"], *rows]
+    if not timed:
+        rows = [row[:len(HEAD)] + row[-1:] for row in rows]
+    widths = [max(len(r[c]) for r in rows) for c in range(len(rows[0]))]
+    return "\n".join("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows)
 
 
 def means(speedups):
