@@ -8,10 +8,12 @@
 
 #include "dialects/Aten/IR/Aten.h"
 #include "passes/Lowering/CollectiveKernels.h"
+#include "passes/Lowering/FusedKernels.h"
 #include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -53,6 +55,7 @@ private:
   LogicalResult convertViewWrite(aten::ViewWriteOp write);
   LogicalResult convertLiteral(aten::LiteralOp literal);
   LogicalResult convertCollective(comm::CollectiveOpInterface op);
+  LogicalResult convertFused(comm::FusedOp op);
   LogicalResult convertReturn(func::ReturnOp op);
 
   func::FuncOp function;
@@ -244,6 +247,25 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   return success();
 }
 
+LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
+  SmallVector<Storage> places;
+  for (Value input : op.getInputs())
+    places.push_back(storages[input]);
+  for (Value result : op.getResults()) {
+    places.push_back(allocate(op.getLoc(), result));
+    bind(result, places.back().root, places.back());
+  }
+  std::string name = "fused_" + std::to_string(nextKernel++);
+  OpBuilder atModule(function);
+  auto windowOfPlace = [&](int64_t number, RankedTensorType window) { return windowOf(op.getLoc(), window, places[number]); };
+  FailureOr<SmallVector<Value>> operands = buildFusedKernel(atModule, op, name, windowOfPlace);
+  if (failed(operands))
+    return failure();
+  Location loc = op.getCollectives().front().getLoc();
+  xfer::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), name), *operands);
+  return success();
+}
+
 /// The caller's memory of argument `index`, whatever has become of the values in it.
 Storage Bufferizer::argumentOf(int64_t index) {
   auto target = cast<func::FuncOp>(builder.getInsertionBlock()->getParentOp());
@@ -323,6 +345,7 @@ LogicalResult Bufferizer::convert(Operation *op) {
       .Case([&](aten::AsStridedOp view) { return convertView(view); })
       .Case([&](aten::ViewWriteOp write) { return convertViewWrite(write); })
       .Case([&](aten::LiteralOp literal) { return convertLiteral(literal); })
+      .Case([&](comm::FusedOp fused) { return convertFused(fused); })
       .Case([&](comm::CollectiveOpInterface collective) { return convertCollective(collective); })
       .Case([&](func::ReturnOp ret) { return convertReturn(ret); })
       .Default([](Operation *other) { return other->emitOpError() << "must not be left at level L1"; });
