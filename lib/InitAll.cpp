@@ -25,6 +25,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "passes/Normalize/Passes.h"
 #include "passes/Contract/Passes.h"
+#include "passes/Fusion/Passes.h"
 #include "passes/Lowering/Passes.h"
 #include "passes/Select/Passes.h"
 #include "passes/Pipelines/Pipelines.h"
@@ -47,6 +48,7 @@ void pkb::registerAllPasses() {
   transform::registerTransformPasses();
   registerPkbNormalizePasses();
   registerPkbContractPasses();
+  registerPkbFusionPasses();
   registerPkbLoweringPasses();
   registerPkbSelectPasses();
   registerPkbPipelines();

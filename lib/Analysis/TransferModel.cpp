@@ -34,6 +34,7 @@ private:
   template <typename Access>
   FailureOr<Message> messageOf(Access access, Value memory);
   int32_t slotOf(Value buffer, int64_t source, int64_t elements);
+  void compute(Operation *op);
   void push(xfer::PutOp put, int32_t peer, int64_t elements);
 
   TransferModel &model;
@@ -124,12 +125,13 @@ FailureOr<Message> RankUnroller::messageOf(Access access, Value memory) {
   FailureOr<int64_t> elements = elementsOf(access, access.getChunk());
   if (failed(argument) || failed(elements))
     return failure();
-  Message message{*argument, 0, *elements};
+  int64_t width = xfer::elementWidth(access.getTile().getType().getElementType());
+  Message message{*argument, 0, *elements * width};
   if (Value part = access.getPart()) {
     int32_t number = 0;
     if (failed(rankOf(access, part, 0, number)))
       return failure();
-    message.offset = number * static_cast<int64_t>(model.moves[pipeline].getElements());
+    message.offset = number * static_cast<int64_t>(model.moves[pipeline].getElements()) * width;
   } else if (Value at = access.getAt()) {
     FailureOr<int64_t> offset = numberOf(access, at);
     if (failed(offset))
@@ -191,6 +193,15 @@ int32_t RankUnroller::slotOf(Value buffer, int64_t source, int64_t elements) {
                            bufferNumber.lookup(buffer), static_cast<int32_t>(source), nullptr, {}});
 }
 
+/// Writes down that the result of `op` is computed from its operands.
+void RankUnroller::compute(Operation *op) {
+  SmallVector<int32_t> operands;
+  for (Value tile : op->getOperands())
+    operands.push_back(tiles.lookup(tile));
+  tiles[op->getResult(0)] =
+      model.addContent({TileContent::Kind::Map, static_cast<int32_t>(rank), pipeline, Message{-1, 0, 0}, -1, -1, op, std::move(operands)});
+}
+
 /// Writes down what a put leaves in its slot.
 void RankUnroller::push(xfer::PutOp put, int32_t peer, int64_t elements) {
   int32_t content = tiles.lookup(put.getTile());
@@ -249,10 +260,14 @@ LogicalResult RankUnroller::runOp(Operation *op) {
       .Case([&](xfer::PutOp put) -> LogicalResult {
         FailureOr<int64_t> elements = elementsOf(op, put.getChunk());
         if (failed(elements) || failed(rankOf(op, put.getPeer(), all, peer)) ||
-            failed(addEvent(Kind::Put, isLines(put.getBuffer()), put.getBuffer(), peer, op, *elements)))
+            failed(addEvent(Kind::Put, isLines(put.getBuffer()), put.getBuffer(), peer, op, *elements)) ||
+            (put.getSelf() && failed(addEvent(Kind::Put, isLines(put.getBuffer()), put.getBuffer(), rank, op, *elements))))
           return failure();
-        if (chunk == 0)
+        if (chunk == 0) {
           push(put, peer, *elements);
+          if (put.getSelf())
+            push(put, rank, *elements);
+        }
         return success();
       })
       .Case([&](xfer::SignalOp signal) -> LogicalResult {
@@ -276,12 +291,13 @@ LogicalResult RankUnroller::runOp(Operation *op) {
       })
       .Case([&](xfer::ContributionsOp reads) -> LogicalResult {
         FailureOr<int64_t> elements = elementsOf(op, reads.getChunk());
-        if (failed(elements) || failed(addEvent(Kind::Read, isLines(reads.getBuffer()), reads.getBuffer(), all, op, *elements)))
+        if (failed(elements) || failed(addEvent(Kind::Read, isLines(reads.getBuffer()), reads.getBuffer(), all, op, *elements)) ||
+            (!reads.getOwn() && failed(addEvent(Kind::Read, isLines(reads.getBuffer()), reads.getBuffer(), rank, op, *elements))))
           return failure();
         if (chunk == 0)
           for (auto [source, tile] : llvm::enumerate(reads.getTiles()))
-            tiles[tile] =
-                static_cast<int64_t>(source) == rank ? tiles.lookup(reads.getOwn()) : slotOf(reads.getBuffer(), source, *elements);
+            tiles[tile] = reads.getOwn() && static_cast<int64_t>(source) == rank ? tiles.lookup(reads.getOwn())
+                                                                                 : slotOf(reads.getBuffer(), source, *elements);
         return success();
       })
       .Case([&](xfer::MapOp map) -> LogicalResult {
@@ -292,11 +308,12 @@ LogicalResult RankUnroller::runOp(Operation *op) {
             reporter.report(TransferCode::NotUnderstood, &inner, "it must not stand in a map, which works element by element");
             return failure();
           }
-        SmallVector<int32_t> operands;
-        for (Value tile : map.getTiles())
-          operands.push_back(tiles.lookup(tile));
-        tiles[map.getResult()] = model.addContent(
-            {TileContent::Kind::Map, static_cast<int32_t>(rank), pipeline, Message{-1, 0, 0}, -1, -1, op, std::move(operands)});
+        compute(op);
+        return success();
+      })
+      .Case<xfer::RowReduceOp, xfer::BroadcastOp, xfer::LineOp, xfer::PartOp>([&](Operation *) {
+        if (chunk == 0)
+          compute(op);
         return success();
       })
       .Default([&](Operation *other) {

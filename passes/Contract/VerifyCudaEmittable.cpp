@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
@@ -50,7 +51,11 @@ static bool isExpression(Operation *op) {
                                            arith::CmpIPredicate::ugt, arith::CmpIPredicate::uge},
                                           compare.getPredicate());
   if (auto select = dyn_cast<arith::SelectOp>(op))
-    return select.getCondition().getType().isInteger(1);
+    return select.getCondition().getType().isInteger(1) || vector;
+  if (auto compare = dyn_cast<arith::CmpFOp>(op))
+    return vector && llvm::is_contained({arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE, arith::CmpFPredicate::OLT,
+                                         arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE},
+                                        compare.getPredicate());
   if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
           op))
     return true;
@@ -61,7 +66,10 @@ static bool isExpression(Operation *op) {
   if (isa<arith::OrIOp, arith::XOrIOp>(op))
     return vector;
   return vector && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MinimumFOp, arith::MaximumFOp,
-                       arith::ExtFOp, arith::TruncFOp>(op);
+                       arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::ExtSIOp, arith::ExtUIOp,
+                       arith::TruncIOp, arith::NegFOp, math::AbsFOp, math::AbsIOp, math::RsqrtOp, math::SqrtOp, math::ExpOp, math::Exp2Op,
+                       math::ExpM1Op, math::LogOp, math::Log2Op, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp, math::CosOp,
+                       math::FloorOp, math::CeilOp, math::PowFOp>(op);
 }
 
 static bool isIdentifier(StringRef name) {
@@ -206,10 +214,8 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
   if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::AbsentOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-      bool finite = splat && (!isa<FloatType>(splat.getElementType()) || splat.getSplatValue<APFloat>().isFinite());
-      if (!isa<IntegerAttr>(constant.getValue()) && !finite)
-        reject(op) << "must be an integer or a vector of one finite number to be emitted, got: " << constant.getValue();
+      if (!isa<IntegerAttr, SplatElementsAttr>(constant.getValue()))
+        reject(op) << "must be an integer or a vector of one number to be emitted, got: " << constant.getValue();
     } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
       if (!loop.getInitArgs().empty())
         reject(op) << "must not carry values to be emitted, got: " << loop.getInitArgs().size();
@@ -232,9 +238,15 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   }
   // verify_cuda_emittable_c8
   if (op->getParentOfType<cuda::ForEachOp>() &&
-      isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::EpochBeginOp, cuda::EpochEndOp, cuda::ForEachOp>(
-          op))
+      isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::EpochBeginOp, cuda::EpochEndOp, cuda::ForEachOp,
+          cuda::ForEachRowOp>(op))
     reject(op) << "must not stand in cuda.for_each, which each thread runs by itself";
+  auto loop = dyn_cast<cuda::ForEachOp>(op);
+  bool inRow = bool(op->getParentOfType<cuda::ForEachRowOp>());
+  if (inRow && isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::EpochBeginOp, cuda::EpochEndOp, cuda::ForEachRowOp>(op))
+    reject(op) << "must not stand in cuda.for_each_row, which each warp runs by itself";
+  if (loop && loop.getInRow() != inRow)
+    reject(op) << "must be in_row exactly in cuda.for_each_row";
 }
 
 void VerifyCudaEmittablePass::checkKernel(cuda::KernelOp kernel, DenseMap<int64_t, Operation *> &sites) {

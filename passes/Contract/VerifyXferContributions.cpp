@@ -297,7 +297,7 @@ void ContributionCheck::checkPromise(const CollectivePromise &promise, int64_t r
 
 void ContributionCheck::run() {
   findRoles();
-  bool promises = kernel.getImplements() != xfer::Collective::None;
+  bool promises = !kernel.getFused() && kernel.getImplements() != xfer::Collective::None;
   CollectivePromise promise(model, read, written);
   std::string why;
   if (promises && !promise.fits(why)) {
@@ -313,6 +313,8 @@ void ContributionCheck::run() {
     else if (alike)
       checkCovered(rank);
   }
+  if (kernel.getFused())
+    checkFusedContents(model, reporter);
 }
 
 void pkb::checkContributions(TransferModel &model, TransferReporter &reporter) {

@@ -28,6 +28,9 @@ void checkTokens(xfer::KernelOp kernel, TransferReporter &reporter);
 /// of every pipeline.
 void checkContributions(TransferModel &model, TransferReporter &reporter);
 
+/// XV103, XV104 of a fused kernel: results hold messages of other ranks only as the collective combines them.
+void checkFusedContents(TransferModel &model, TransferReporter &reporter);
+
 /// XV106, XV109: no operand of a launch overlaps one that the kernel writes, and each is as large as what the ranks that launch it access.
 void checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter);
 

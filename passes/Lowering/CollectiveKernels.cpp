@@ -149,7 +149,7 @@ xfer::KernelOp ExchangeBuilder::createKernel(StringRef name, int64_t elements, T
     counts = builder.getDenseI64ArrayAttr(llvm::map_to_vector(exchange.counts, [&](int64_t number) { return number * scale; }));
   return xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), group, schedule,
                                 op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
-                                xfer::CollectiveAttr::get(context, exchange.collective), kind, factors,
+                                xfer::CollectiveAttr::get(context, exchange.collective), UnitAttr(), kind, factors,
                                 exchange.root ? builder.getI64IntegerAttr(*exchange.root) : IntegerAttr(), sources, counts);
 }
 

@@ -8,10 +8,12 @@
 
 #include "dialects/Aten/IR/Aten.h"
 #include "passes/Lowering/CollectiveKernels.h"
+#include "passes/Lowering/FusedKernels.h"
 #include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -66,6 +68,7 @@ private:
   LogicalResult convertAbsent(comm::AbsentOp absent);
   LogicalResult convertCollective(comm::CollectiveOpInterface op);
   FailureOr<SmallVector<FlatSymbolRefAttr>> kernelsOf(comm::CollectiveOpInterface op, TypeRange operands);
+  LogicalResult convertFused(comm::FusedOp op);
   LogicalResult convertReturn(func::ReturnOp op);
 
   func::FuncOp function;
@@ -295,6 +298,25 @@ LogicalResult Bufferizer::convertAbsent(comm::AbsentOp absent) {
   return success();
 }
 
+LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
+  SmallVector<Storage> places;
+  for (Value input : op.getInputs())
+    places.push_back(storages[input]);
+  for (Value result : op.getResults()) {
+    places.push_back(allocate(op.getLoc(), result));
+    bind(result, places.back().root, places.back());
+  }
+  std::string name = "fused_" + std::to_string(shared.nextKernel++);
+  OpBuilder atModule(function);
+  auto windowOfPlace = [&](int64_t number, RankedTensorType window) { return windowOf(op.getLoc(), window, places[number]); };
+  FailureOr<SmallVector<Value>> operands = buildFusedKernel(atModule, op, name, windowOfPlace);
+  if (failed(operands))
+    return failure();
+  Location loc = op.getCollectives().front().getLoc();
+  xfer::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), name), *operands);
+  return success();
+}
+
 /// The caller's memory of argument `index`, whatever has become of the values in it.
 Storage Bufferizer::argumentOf(int64_t index) {
   auto target = cast<func::FuncOp>(builder.getInsertionBlock()->getParentOp());
@@ -374,6 +396,7 @@ LogicalResult Bufferizer::convert(Operation *op) {
       .Case([&](aten::AsStridedOp view) { return convertView(view); })
       .Case([&](aten::ViewWriteOp write) { return convertViewWrite(write); })
       .Case([&](aten::LiteralOp literal) { return convertLiteral(literal); })
+      .Case([&](comm::FusedOp fused) { return convertFused(fused); })
       .Case([&](comm::CollectiveOpInterface collective) { return convertCollective(collective); })
       .Case([&](comm::AbsentOp absent) { return convertAbsent(absent); })
       .Case([&](func::ReturnOp ret) { return convertReturn(ret); })

@@ -21,7 +21,8 @@ def ConvertCommToXferPass : Pass<"pkb-convert-comm-to-xfer", "::mlir::ModuleOp">
 
     *Declines*: nothing; a collective without a schedule, or an op of another level, is an error.
   }];
-  let dependentDialects = ["::pkb::xfer::XferDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::pkb::xfer::XferDialect", "::mlir::memref::MemRefDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect"];
 }
 
 def ConvertXferToCudaPass : Pass<"pkb-convert-xfer-to-cuda", "::mlir::ModuleOp"> {

@@ -22,7 +22,8 @@ static Value chunkOf(Operation &op) {
 }
 
 bool TileGroup::takes(Operation &op) {
-  return isa<xfer::LoadOp, xfer::StoreOp, xfer::PutOp, xfer::ConsumeOp, xfer::ContributionsOp, xfer::MapOp>(op);
+  return isa<xfer::LoadOp, xfer::StoreOp, xfer::PutOp, xfer::ConsumeOp, xfer::ContributionsOp, xfer::MapOp, xfer::RowReduceOp,
+             xfer::BroadcastOp, xfer::LineOp, xfer::PartOp>(op);
 }
 
 bool TileGroup::fits(Operation &op) const {
@@ -96,8 +97,7 @@ Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Valu
   return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, half, offset));
 }
 
-/// Clones the scalar body of an xfer.map with every type widened to a vector.
-static FailureOr<Value> vectorizeBody(OpBuilder &builder, xfer::MapOp map, ArrayRef<Value> operands, int64_t lanes) {
+FailureOr<Value> pkb::vectorizeBody(OpBuilder &builder, xfer::MapOp map, ArrayRef<Value> operands, int64_t lanes) {
   IRMapping values;
   for (auto [argument, operand] : llvm::zip(map.getBody().front().getArguments(), operands))
     values.map(argument, operand);
@@ -168,7 +168,7 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   Value lanes = indexConstant(builder, loc, layout.lanes());
   Value rounded = arith::AddIOp::create(builder, loc, chunk.length, indexConstant(builder, loc, layout.lanes() - 1));
   Value count = arith::DivUIOp::create(builder, loc, rounded, lanes);
-  auto loop = cuda::ForEachOp::create(builder, loc, count, builder.getI64IntegerAttr(unroll));
+  auto loop = cuda::ForEachOp::create(builder, loc, count, builder.getI64IntegerAttr(unroll), UnitAttr());
   Block &load = loop.getLoad().emplaceBlock(), &store = loop.getStore().emplaceBlock();
   Value i = load.addArgument(builder.getIndexType(), loc);
   Value j = store.addArgument(builder.getIndexType(), loc);

@@ -47,15 +47,17 @@ public:
   TileGroup(KernelFrame &kernel, const llvm::DenseMap<mlir::Value, ChunkFrame> &chunks, const ElementLayout &layout, mlir::IRMapping &mapping)
       : kernel(kernel), chunks(chunks), layout(layout), mapping(mapping) {}
 
+  virtual ~TileGroup() = default;
+
   /// True if `op` works on tiles.
   static bool takes(mlir::Operation &op);
   /// True if what `op` accesses is the chunk that the operations of the group access: one loop serves all.
   bool fits(mlir::Operation &op) const;
   void add(mlir::Operation &op);
   /// Expands what has been collected at the builder's place; the group is empty afterwards.
-  llvm::LogicalResult flush(mlir::OpBuilder &builder, int64_t unroll);
+  virtual llvm::LogicalResult flush(mlir::OpBuilder &builder, int64_t unroll);
 
-private:
+protected:
   mlir::Value peerOf(mlir::OpBuilder &builder, mlir::Location loc, int64_t distance);
   mlir::Value startIn(mlir::OpBuilder &builder, mlir::Operation *access, mlir::Value part, mlir::Value at);
   mlir::Value memoryAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value start);
@@ -72,6 +74,9 @@ private:
   ChunkFrame chunk; // that of the group
   mlir::Value chunkValue;
 };
+
+/// Clones the scalar body of an xfer.map with every type widened to a vector of `lanes` elements.
+llvm::FailureOr<mlir::Value> vectorizeBody(mlir::OpBuilder &builder, xfer::MapOp map, llvm::ArrayRef<mlir::Value> operands, int64_t lanes);
 
 /// An index constant.
 mlir::Value indexConstant(mlir::OpBuilder &builder, mlir::Location loc, int64_t value);

@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lowering/Passes.h"
-#include "passes/Lowering/XferTiles.h"
+#include "passes/Lowering/XferRows.h"
 #include "pkb/Analysis/TransferModel.h"
 #include "pkb_rt/layout.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -63,6 +64,14 @@ private:
 
 /// Kernels that compute have vectors of their element type, all others move bytes.
 void KernelExpansion::chooseLayout() {
+  for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>())
+    if (runsOverRows(pipeline)) {
+      // The elements of the message are whole lines.
+      auto buffer = *kernel.getEntry().getOps<xfer::SymmBufferOp>().begin();
+      Type element = buffer.getType().getElementType();
+      layout = {element, xfer::elementBytes(element), 1};
+      return;
+    }
   Type element;
   bool computes = false;
   kernel.walk([&](Operation *op) {
@@ -102,7 +111,7 @@ int64_t KernelExpansion::sentBytes() {
     for (const TransferEvent &event : model.program(rank).events)
       if (auto put = dyn_cast<xfer::PutOp>(event.op)) {
         int64_t wire = event.lines ? 2 : 1; // a line is half epochs
-        sum += event.elements * xfer::elementBytes(put.getTile().getType().getElementType()) * wire * (event.all() ? frame.size - 1 : 1);
+        sum += event.elements * xfer::elementBytes(put.getTile().getType().getElementType()) * wire * (event.all() ? frame.size - 1 : event.peer != rank);
       }
     most = std::max(most, sum);
   }
@@ -195,7 +204,12 @@ LogicalResult KernelExpansion::expandRegion(OpBuilder &builder, Block &block, co
 }
 
 LogicalResult KernelExpansion::expandBlock(OpBuilder &builder, Block &block) {
-  TileGroup tiles(frame, chunks, layout, mapping);
+  auto pipeline = dyn_cast<xfer::PipelineOp>(block.getParentOp());
+  if (!pipeline)
+    pipeline = block.getParentOp()->getParentOfType<xfer::PipelineOp>();
+  TileGroup elements(frame, chunks, layout, mapping);
+  RowGroup rows(frame, chunks, layout, mapping);
+  TileGroup &tiles = runsOverRows(pipeline) ? rows : elements;
   int64_t unroll = kernel.getSchedule().getUnroll();
   for (Operation &op : block) {
     if (TileGroup::takes(op)) {

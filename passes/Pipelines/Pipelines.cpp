@@ -4,6 +4,7 @@
 #include "passes/Pipelines/Pipelines.h"
 
 #include "passes/Contract/Passes.h"
+#include "passes/Fusion/Passes.h"
 #include "passes/Lowering/Passes.h"
 #include "passes/Normalize/Passes.h"
 #include "passes/Select/Passes.h"
@@ -20,6 +21,8 @@ static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createElideClonesPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (options.fuse)
+    manager.addPass(createFuseCollectivesPass());
   SelectMechanismPassOptions select;
   select.target = options.target;
   select.targetFile = options.targetFile;

@@ -15,6 +15,7 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
   Option<std::string> targetFile{*this, "target-file", llvm::cl::desc("machine file that replaces the built-in ones"),
                                  llvm::cl::init("")};
   Option<std::string> mechanism{*this, "mechanism", llvm::cl::desc("use this mechanism for every collective"), llvm::cl::init("")};
+  Option<bool> fuse{*this, "fuse", llvm::cl::desc("put collectives and the operators around them into one kernel"), llvm::cl::init(true)};
   Option<int64_t> arenaBytes{*this, "arena-bytes", llvm::cl::desc("bytes of the symmetric region of one rank"),
                              llvm::cl::init(256ll << 20)};
 };

@@ -28,6 +28,17 @@ struct Choice {
   std::string reason;
 };
 
+/// What a kernel over rows asks of the machine: each rank sends one line for each row to every other.
+struct RowExchange {
+  int64_t ranks = 1;
+  int64_t rows = 0;
+  int64_t localBytes = 0; // read and written in device memory per rank
+  int64_t arenaBytes = 0;
+};
+
+/// Every mechanism that a kernel over rows can use.
+llvm::SmallVector<Choice> enumerateRowChoices(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine);
+
 /// Every mechanism that can carry out a collective.
 llvm::SmallVector<Choice> enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine);
 

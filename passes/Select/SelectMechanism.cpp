@@ -5,6 +5,7 @@
 #include "dialects/Cuda/IR/Cuda.h"
 #include "passes/Select/Passes.h"
 #include "passes/Select/Schedules.h"
+#include "pkb/Analysis/FusedRegion.h"
 
 #include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -17,6 +18,11 @@ namespace pkb {
 using namespace mlir;
 using namespace pkb;
 
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * xfer::elementBytes(type.getElementType());
+}
+
 /// What `op` sends and touches.
 static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, const Machine &machine) {
   Exchange exchange;
@@ -25,14 +31,10 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, c
   exchange.ranks = op.getGroup().getSize();
   exchange.arenaBytes = arenaBytes;
   exchange.copyEngines = machine.copyEngines;
-  auto bytes = [](Value value) {
-    auto type = cast<RankedTensorType>(value.getType());
-    return type.getNumElements() * xfer::elementBytes(type.getElementType());
-  };
   for (Value input : op.getCollectiveInputs())
-    exchange.localBytes += bytes(input);
+    exchange.localBytes += bytesOf(input);
   for (Value result : op.getCollectiveResults())
-    exchange.localBytes += bytes(result);
+    exchange.localBytes += bytesOf(result);
   exchange.messages = exchange.ranks - 1;
   if (isa<comm::PermuteOp>(op.getOperation()))
     exchange.messages = std::min<int64_t>(exchange.messages, 1);
@@ -42,7 +44,7 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, c
   }
   Value input = op.getCollectiveInputs().front();
   exchange.element = cast<RankedTensorType>(input.getType()).getElementType();
-  exchange.messageBytes = bytes(input) / op.getPartCount();
+  exchange.messageBytes = bytesOf(input) / op.getPartCount();
   exchange.even = talksToAll(exchange.collective);
   if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
     exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * xfer::elementBytes(exchange.element);
@@ -60,6 +62,8 @@ struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismP
 
 private:
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult take(Operation *op, StringRef what, StringRef size, ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted);
 };
 
 } // namespace
@@ -69,7 +73,26 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
   if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
     return success();
   Exchange exchange = exchangeOf(op, arenaBytes, machine);
-  SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);
+  std::string what = llvm::formatv("{0} of {1} bytes per peer among {2} ranks", op->getName().stripDialect(), exchange.messageBytes,
+                                   exchange.ranks);
+  return take(op, what, llvm::formatv("messages of {0} bytes", exchange.messageBytes).str(), enumerateChoices(&getContext(), exchange, machine), wanted);
+}
+
+LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
+    return success();
+  FusedRegion region(op);
+  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
+    exchange.localBytes += bytesOf(value);
+  std::string what = llvm::formatv("fused {0} of {1} rows among {2} ranks", region.collective()->getName().stripDialect(), exchange.rows,
+                                   exchange.ranks);
+  return take(op, what, llvm::formatv("{0} rows", exchange.rows).str(), enumerateRowChoices(&getContext(), exchange, machine), wanted);
+}
+
+/// Gives `op` the best of the legal choices; `what` says what it moves, `size` how much.
+LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, StringRef size, ArrayRef<Choice> choices,
+                                        std::optional<xfer::Mechanism> wanted) {
   const Choice *best = nullptr;
   std::string table;
   for (const Choice &choice : choices) {
@@ -82,14 +105,13 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
       best = &choice;
   }
   if (!best)
-    return op.emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
-                            << " for messages of " << exchange.messageBytes << " bytes: " << table;
+    return op->emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
+                             << " for " << size << ": " << table;
   op->setAttr(xfer::kScheduleAttrName, best->schedule);
   op->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(best->predictedUs));
-  std::string text = llvm::formatv(
-      "{0} of {1} bytes per peer among {2} ranks: {3} by {4}, predicted {5}", op->getName().stripDialect(), exchange.messageBytes,
-      exchange.ranks, wanted ? "asked for" : "fastest", xfer::stringifyMechanism(best->mechanism), table);
-  remark::passed(op.getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << text;
+  std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
+                                   xfer::stringifyMechanism(best->mechanism), table);
+  remark::passed(op->getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << text;
   return success();
 }
 
@@ -129,8 +151,11 @@ void SelectMechanismPass::runOnOperation() {
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),
                                       machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown, machine->multicast,
                                       machine->copyEngines));
-  WalkResult result = module.walk([&](comm::CollectiveOpInterface op) {
-    return failed(choose(op, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::advance();
+  WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto fused = dyn_cast<comm::FusedOp>(op)) // what it holds is one kernel
+      return failed(choose(fused, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::skip();
+    auto collective = dyn_cast<comm::CollectiveOpInterface>(op);
+    return collective && failed(choose(collective, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::advance();
   });
   if (result.wasInterrupted())
     signalPassFailure();

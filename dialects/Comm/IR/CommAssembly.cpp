@@ -54,5 +54,16 @@ static ParseResult parseTable(OpAsmParser &parser, DenseI64ArrayAttr &table, Gro
   return parseRows(parser, table, group.getSize());
 }
 
+/// A parser that fails frees the region while a name may still refer to a value in it, so the region comes last and is let go by hand.
+static ParseResult parseFusedBody(OpAsmParser &parser, Region &body) {
+  if (succeeded(parser.parseRegion(body)) && !body.empty())
+    return success();
+  for (Block &block : body)
+    block.dropAllDefinedValueUses();
+  return parser.emitError(parser.getCurrentLocation(), "expected a body");
+}
+
+static void printFusedBody(OpAsmPrinter &printer, Operation *, Region &body) { printer.printRegion(body); }
+
 #define GET_OP_CLASSES
 #include "dialects/Comm/IR/CommOps.cpp.inc"

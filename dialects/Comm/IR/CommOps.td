@@ -9,6 +9,7 @@
 
 include "dialects/Comm/IR/CommAttrs.td"
 include "dialects/Comm/IR/CommDialect.td"
+include "dialects/Comm/IR/CommFusion.td"
 include "dialects/Comm/IR/CommInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"

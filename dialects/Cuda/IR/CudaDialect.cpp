@@ -8,6 +8,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace pkb;
 using namespace pkb::cuda;
 
 #include "dialects/Cuda/IR/CudaDialect.cpp.inc"
@@ -56,6 +57,19 @@ static void printLoadStore(OpAsmPrinter &printer, Operation *, Region &load, Reg
   printer.printRegion(store);
 }
 
+static ParseResult parseLoadMap(OpAsmParser &parser, Region &load, Region &map) {
+  if (parser.parseKeyword("load") || parseBlockOf(parser, load) || parser.parseKeyword("map") || parseBlockOf(parser, map))
+    return letGo({&load, &map});
+  return success();
+}
+
+static void printLoadMap(OpAsmPrinter &printer, Operation *, Region &load, Region &map) {
+  printer << "load ";
+  printer.printRegion(load);
+  printer << " map ";
+  printer.printRegion(map);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Cuda/IR/CudaOps.cpp.inc"
 
@@ -101,19 +115,47 @@ LogicalResult TableOp::verify() {
   return success();
 }
 
+/// `load` maps an index to the values that `use`, named `name` in the text, takes after an index of its own.
+static LogicalResult verifyLoop(Operation *op, Block &load, Block &use, StringRef name) {
+  if (load.getNumArguments() != 1 || !load.getArgument(0).getType().isIndex())
+    return op->emitOpError() << "load must have one index argument";
+  if (load.empty() || !isa<YieldOp>(load.back()))
+    return op->emitOpError() << "load must end with cuda.yield";
+  auto yield = cast<YieldOp>(load.back());
+  if (use.getNumArguments() != 1 + yield.getValues().size() || !use.getArgument(0).getType().isIndex())
+    return op->emitOpError() << name << " must have an index argument and " << yield.getValues().size()
+                             << " more, got: " << use.getNumArguments();
+  for (auto [value, argument] : llvm::zip(yield.getValues(), use.getArguments().drop_front()))
+    if (value.getType() != argument.getType())
+      return op->emitOpError() << name << " must take the yielded " << value.getType() << ", got: " << argument.getType();
+  return success();
+}
+
 LogicalResult ForEachOp::verify() {
   // for_each_c1
-  Block &load = getLoad().front(), &store = getStore().front();
-  if (load.getNumArguments() != 1 || !load.getArgument(0).getType().isIndex())
-    return emitOpError() << "load must have one index argument";
-  if (load.empty() || !isa<YieldOp>(load.back()))
-    return emitOpError() << "load must end with cuda.yield";
-  auto yield = cast<YieldOp>(load.back());
-  if (store.getNumArguments() != 1 + yield.getValues().size() || !store.getArgument(0).getType().isIndex())
-    return emitOpError() << "store must have an index argument and " << yield.getValues().size()
-                         << " more, got: " << store.getNumArguments();
-  for (auto [value, argument] : llvm::zip(yield.getValues(), store.getArguments().drop_front()))
-    if (value.getType() != argument.getType())
-      return emitOpError() << "store must take the yielded " << value.getType() << ", got: " << argument.getType();
+  return verifyLoop(*this, getLoad().front(), getStore().front(), "store");
+}
+
+LogicalResult ForEachRowOp::verify() {
+  // for_each_row_c1
+  Block &body = getBody().front();
+  if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())
+    return emitOpError() << "must have one index argument";
+  return success();
+}
+
+LogicalResult RowReduceOp::verify() {
+  // row_reduce_c1
+  if (!llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, getKind()))
+    return emitOpError() << "kind must be sum, prod, min or max, got: " << comm::stringifyReduceKind(getKind());
+  // row_reduce_c2
+  Block &map = getMap().front();
+  if (failed(verifyLoop(*this, getLoad().front(), map, "map")))
+    return failure();
+  auto result = cast<VectorType>(getResult().getType());
+  auto yield = map.empty() ? YieldOp() : dyn_cast<YieldOp>(map.back());
+  auto yielded = yield && yield.getValues().size() == 1 ? dyn_cast<VectorType>(yield.getValues().front().getType()) : VectorType();
+  if (!yielded || yielded.getElementType() != result.getElementType() || result.getNumElements() != 1)
+    return emitOpError() << "map must yield one vector of the element type of the result, which must have one element, got: " << result;
   return success();
 }

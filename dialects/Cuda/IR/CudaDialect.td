@@ -21,7 +21,7 @@ def Cuda_Dialect : Dialect {
     proof speaks of it.
   }];
   let useDefaultTypePrinterParser = 1;
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect"];
+  let dependentDialects = ["::pkb::comm::CommDialect", "::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::mlir::memref::MemRefDialect"];
 }
 
 class Cuda_Op<string mnemonic, list<Trait> traits = []> : Op<Cuda_Dialect, mnemonic, traits>;

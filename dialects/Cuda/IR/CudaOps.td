@@ -7,6 +7,7 @@
 include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/Comm/IR/CommAttrs.td"
+include "dialects/Comm/IR/CommEnums.td"
 include "dialects/Cuda/IR/CudaInterfaces.td"
 include "dialects/Cuda/IR/CudaTypes.td"
 include "dialects/Xfer/IR/XferAttrs.td"
@@ -189,21 +190,80 @@ def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
   let summary = "`pkb::for_each<unroll>(count, load, store)`: the vectors of a chunk, spread over the threads of the block";
   let description = [{
     `load` maps the number of a vector to values, `store` takes the number and these values. A thread runs `load` for `unroll` of its vectors
-    before `store` for the first of them.
+    before `store` for the first of them. With `in_row` it is `pkb::for_each_in_row`: the vectors of a row, spread over the lanes of its warp.
 
     **Constraints:**
     * `for_each_c1`: `load` has one index argument and yields the values that `store` takes after its index argument.
   }];
-  let arguments = (ins Index:$count, I64Attr:$unroll);
+  let arguments = (ins Index:$count, I64Attr:$unroll, UnitAttr:$in_row);
   let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$store);
-  let assemblyFormat = "$count `unroll` $unroll attr-dict-with-keyword custom<LoadStore>($load, $store)";
+  let assemblyFormat = "$count (`in_row` $in_row^)? `unroll` $unroll attr-dict-with-keyword custom<LoadStore>($load, $store)";
   let hasVerifier = 1;
 }
 
-def Cuda_YieldOp : Cuda_Op<"yield", [Pure, Terminator, HasParent<"ForEachOp">]> {
+def Cuda_YieldOp : Cuda_Op<"yield", [Pure, Terminator, ParentOneOf<["ForEachOp", "RowReduceOp"]>]> {
   let summary = "the values of one vector";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+def Cuda_ForEachRowOp : Cuda_Op<"for_each_row", [NoTerminator, SingleBlock]> {
+  let summary = "`pkb::for_each_row(count, body)`: rows, each by the lanes of one warp";
+  let description = [{
+    What stands in the body outside of loops over the vectors of the row, all lanes do; `cuda.row_leader` tells one of them.
+
+    **Constraints:**
+    * `for_each_row_c1`: the body has one index argument, the number of the row.
+  }];
+  let arguments = (ins Index:$count);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count attr-dict-with-keyword custom<Body>($body)";
+  let hasVerifier = 1;
+}
+
+def Cuda_RowLeaderOp : Cuda_Op<"row_leader", [Pure, HasParent<"ForEachRowOp">]> {
+  let summary = "`pkb::row_leader()`: true in one lane of a row";
+  let results = (outs I1:$result);
+  let assemblyFormat = "attr-dict";
+}
+
+def Cuda_RowReduceOp : Cuda_Op<"row_reduce", [HasParent<"ForEachRowOp">]> {
+  let summary = "`pkb::row_reduce<kind, unroll>(length, load, map)`: the `length` elements of a row combined, the result on all lanes";
+  let description = [{
+    `load` and `map` are those of a loop over vectors; `map` yields one vector, of f32 or f64, of which the elements from `length` on are left out.
+    Its order is that of the header: not the one of memory, but the same for every launch.
+
+    **Constraints:**
+    * `row_reduce_c1`: `kind` is sum, prod, min or max;
+    * `row_reduce_c2`: `load` has one index argument and yields the values that `map` takes after its index argument; `map` yields one vector of the
+      element type of the result, which has one element.
+  }];
+  let arguments = (ins Comm_ReduceKindAttr:$kind, Index:$length, I64Attr:$unroll);
+  let results = (outs VectorOfNonZeroRankOf<[F32, F64]>:$result);
+  let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$map);
+  let assemblyFormat = "$kind $length `unroll` $unroll `:` type($result) attr-dict-with-keyword custom<LoadMap>($load, $map)";
+  let hasVerifier = 1;
+}
+
+def Cuda_LineOp : Cuda_Op<"line", [Pure]> {
+  let summary = "`pkb::line(values...)`: up to 16 bytes of single values as one vector, the rest zero";
+  let arguments = (ins Variadic<AnyVectorOfNonZeroRank>:$values);
+  let results = (outs AnyVectorOfNonZeroRank:$result);
+  let assemblyFormat = "$values attr-dict `:` functional-type($values, $result)";
+}
+
+def Cuda_PartOp : Cuda_Op<"part", [Pure]> {
+  let summary = "`pkb::part<number>(vector)`: one element of a vector";
+  let arguments = (ins AnyVectorOfNonZeroRank:$vector, I64Attr:$number);
+  let results = (outs AnyVectorOfNonZeroRank:$result);
+  let assemblyFormat = "$number `of` $vector attr-dict `:` type($vector) `->` type($result)";
+}
+
+def Cuda_WidenOp : Cuda_Op<"widen", [Pure]> {
+  let summary = "`pkb::widen<N>(value)`: one value N times";
+  let arguments = (ins AnyVectorOfNonZeroRank:$value);
+  let results = (outs AnyVectorOfNonZeroRank:$result);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($result)";
 }
 
 def Cuda_LoadOp : Cuda_Op<"load", [MemoryEffects<[MemRead]>]> {

@@ -43,8 +43,11 @@ inline constexpr llvm::StringLiteral kPredictedAttrName = "xfer.predicted_us";
 /// Name of the discardable attribute of a module with the number of multiprocessors of one device (an IntegerAttr of i64).
 inline constexpr llvm::StringLiteral kSmsAttrName = "xfer.sms";
 
-/// Bytes of one element in memory; i1 is one byte. 0 for types that have no fixed size.
+/// Bytes of one element in memory; i1 is one byte, a vector as many as its elements. 0 for types that have no fixed size.
 int64_t elementBytes(mlir::Type type);
+
+/// Numbers per element of a tile: the length of a vector, else 1.
+int64_t elementWidth(mlir::Type type);
 
 } // namespace pkb::xfer
 

@@ -85,6 +85,29 @@ static void printMapBody(OpAsmPrinter &printer, Operation *op, Region &body, Typ
   printer.printFunctionalType(tiles, TypeRange(result));
 }
 
+/// The type of a buffer, and after a comma that of an own tile, if there is one.
+static ParseResult parseBufferAndOwn(OpAsmParser &parser, Type &buffer, Type &own) {
+  SymmType symm;
+  TileType tile;
+  if (parser.parseCustomTypeWithFallback(symm))
+    return failure();
+  buffer = symm;
+  if (failed(parser.parseOptionalComma()))
+    return success();
+  if (parser.parseCustomTypeWithFallback(tile))
+    return failure();
+  own = tile;
+  return success();
+}
+
+static void printBufferAndOwn(OpAsmPrinter &printer, Operation *, Type buffer, Type own) {
+  printer.printStrippedAttrOrType(cast<SymmType>(buffer));
+  if (!own)
+    return;
+  printer << ", ";
+  printer.printStrippedAttrOrType(cast<TileType>(own));
+}
+
 #define GET_OP_CLASSES
 #include "dialects/Xfer/IR/XferOps.cpp.inc"
 
@@ -106,6 +129,8 @@ void XferDialect::initialize() {
 int64_t pkb::xfer::elementBytes(Type type) {
   if (auto complex = dyn_cast<ComplexType>(type))
     return 2 * elementBytes(complex.getElementType());
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getRank() == 1 ? vector.getNumElements() * elementBytes(vector.getElementType()) : 0;
   if (!type.isIntOrFloat())
     return 0;
   return (type.getIntOrFloatBitWidth() + 7) / 8;

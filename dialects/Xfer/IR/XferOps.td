@@ -9,6 +9,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "dialects/Comm/IR/CommAttrs.td"
+include "dialects/Comm/IR/CommEnums.td"
 include "dialects/Xfer/IR/XferAttrs.td"
 include "dialects/Xfer/IR/XferTypes.td"
 
@@ -96,7 +97,8 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
   let description = [{
     The block arguments are the tensors in ordinary memory, contiguous. `memref<?xT>` is a tensor whose size differs between ranks; a tensor that
     a rank does not have is a null pointer there. The schedule gives grid, block and chunking, the same on every rank. `predicted_us` is the cost
-    model's time of one launch, in microseconds.
+    model's time of one launch, in microseconds. In a `fused` kernel the messages are computed from the arguments, and the results from what the
+    collective gives.
 
     `implements` names the collective whose contributions `pkb-verify-xfer` holds the kernel to; `none` promises nothing. With it go, where the
     collective has them: `by`, how contributions are combined (`sum` where nothing is said); `factors` of
@@ -105,20 +107,21 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
     all_gather and gather, of the receiver in reduce_scatter and scatter), or one per pair in all_to_all, row by row, a row per sender.
 
     **Constraints:**
-    * `kernel_c1`: every argument is a contiguous memref of static shape, or has one dimension of unknown size;
+    * `kernel_c1`: every argument is a contiguous memref of static shape, or has one dimension of unknown size; in a `fused` kernel its strides may be
+      any static ones;
     * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`);
     * `kernel_c3`: `factors` has one number per rank, `root` is a rank of the group, `sources` has one entry per rank, each a rank or -1, and `counts` one per rank or pair, none
       negative.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, Xfer_ScheduleAttr:$schedule,
                        OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
-                       DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements,
+                       DefaultValuedAttr<Xfer_CollectiveAttr, "::pkb::xfer::Collective::None">:$implements, UnitAttr:$fused,
                        OptionalAttr<Comm_ReduceKindAttr>:$reduction, OptionalAttr<DenseF64ArrayAttr>:$factors, OptionalAttr<I64Attr>:$root,
                        OptionalAttr<DenseI64ArrayAttr>:$sources, OptionalAttr<DenseI64ArrayAttr>:$counts);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`by` $reduction^)? (`factors` $factors^)? (`root` $root^)?
-    (`sources` $sources^)? (`counts` $counts^)? attr-dict-with-keyword custom<Body>($body)
+    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`fused` $fused^)? (`by` $reduction^)? (`factors` $factors^)? 
+    (`root` $root^)? (`sources` $sources^)? (`counts` $counts^)? attr-dict-with-keyword custom<Body>($body)
   }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
@@ -246,7 +249,8 @@ def Xfer_LoadOp : Xfer_Op<"load", [AttrSizedOperandSegments, MemoryEffects<[MemR
     message begins at that element of `source`.
 
     **Constraints:**
-    * `load_c1`: it stands in a pipeline, and `source` holds exactly the pipeline's elements, or with `part` that many per rank; with `at`, or if
+    * `load_c1`: it stands in a pipeline, and `source` holds exactly the pipeline's elements, or with `part` that many per rank (of a tile of rows
+      as many per element of the pipeline as a row has); with `at`, or if
       `chunk` is clipped, `pkb-verify-xfer` sees to it that the message lies in `source`;
     * `load_c2`: the tile has the element type of `source`, or what that is computed as: the real type of a complex one, whose numbers are then two elements
       each, or an integer type of as many bytes as that of `source`.
@@ -272,17 +276,17 @@ def Xfer_StoreOp : Xfer_Op<"store", [AttrSizedOperandSegments, MemoryEffects<[Me
 def Xfer_PutOp : Xfer_Op<"put", [MemoryEffects<[MemWrite]>]> {
   let summary = "push a chunk into the own slot of a symmetric buffer of one peer, or of all peers";
   let description = [{
-    Writes slot (own rank, block, chunk) of `buffer` on `peer`, or on every other rank where no peer is given. The token stands for the writes; a
-    `signal` after it publishes them.
+    Writes slot (own rank, block, chunk) of `buffer` on `peer`, or on every other rank where no peer is given; with `self` also on this rank. The token
+    stands for the writes; a `signal` after it publishes them.
 
     **Constraints:**
     * `put_c1`: mechanism `ll` needs a `lines` buffer, every other one a `staged` buffer;
     * `put_c2`: the element types of tile and buffer agree.
   }];
   let arguments = (ins Xfer_TileType:$tile, Xfer_SymmType:$buffer, Optional<Index>:$peer, Xfer_ChunkType:$chunk,
-                       Xfer_MechanismAttr:$mechanism);
+                       Xfer_MechanismAttr:$mechanism, UnitAttr:$self);
   let results = (outs Xfer_TokenType:$token);
-  let assemblyFormat = "$tile `into` $buffer (`peer` $peer^)? `chunk` $chunk `by` $mechanism attr-dict `:` type($tile) `,` type($buffer)";
+  let assemblyFormat = "$tile `into` $buffer (`peer` $peer^)? (`self` $self^)? `chunk` $chunk `by` $mechanism attr-dict `:` type($tile) `,` type($buffer)";
   let hasVerifier = 1;
 }
 
@@ -315,33 +319,94 @@ def Xfer_ConsumeOp : Xfer_Op<"consume", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
-def Xfer_ContributionsOp : Xfer_Op<"contributions", [MemoryEffects<[MemRead]>]> {
+def Xfer_ContributionsOp : Xfer_Op<"contributions", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
   let summary = "one chunk per rank of the group, in rank order";
   let description = [{
     Result r is the chunk of rank r: `own` for this rank, what has been pushed for the others. So all ranks can combine them in the same
-    order.
+    order. Without `own`, this rank has put its chunk to itself, too.
 
     **Constraints:**
-    * `contributions_c1`: as many results as ranks, all of the type of `own`.
+    * `contributions_c1`: as many results as ranks, all of the type of `own`, tiles of the element type of `buffer`.
   }];
-  let arguments = (ins Xfer_SymmType:$buffer, Xfer_TileType:$own, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after);
+  let arguments = (ins Xfer_SymmType:$buffer, Optional<Xfer_TileType>:$own, Xfer_ChunkType:$chunk, Variadic<Xfer_TokenType>:$after);
   let results = (outs Variadic<Xfer_TileType>:$tiles);
-  let assemblyFormat = "$buffer `own` $own `chunk` $chunk (`after` $after^)? attr-dict `:` type($buffer) `,` type($own) `->` type($tiles)";
+  let assemblyFormat = "$buffer (`own` $own^)? `chunk` $chunk (`after` $after^)? attr-dict `:` custom<BufferAndOwn>(type($buffer), type($own)) `->` type($tiles)";
   let hasVerifier = 1;
 }
 
 def Xfer_MapOp : Xfer_Op<"map", [Pure, SingleBlock]> {
   let summary = "an element-wise function of tiles";
   let description = [{
-    The body maps one element of each operand to one element of the result, with ops of `arith` and `math`.
+    The body maps one element of each operand to one element of the result, with ops of `arith` and `math`. Of tiles of rows or lines it maps one
+    element of the vector.
 
     **Constraints:**
-    * `map_c1`: body arguments and the yielded value have the element types of operands and result.
+    * `map_c1`: body arguments and the yielded value have the element types of operands and result;
+    * `map_c2`: all tiles are of single elements, or all of vectors of one length.
   }];
   let arguments = (ins Variadic<Xfer_TileType>:$tiles);
   let results = (outs Xfer_TileType:$result);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$tiles attr-dict-with-keyword custom<MapBody>($body, type($tiles), type($result))";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+//
+// A pipeline over rows has tiles of two kinds: `!xfer.tile<f32>` has one element per row, `!xfer.tile<vector<Kxf32>>` the K elements of each row.
+
+def Xfer_RowReduceOp : Xfer_Op<"row_reduce", [Pure]> {
+  let summary = "the elements of each row combined";
+  let description = [{
+    In the element type, in an order that depends on the length of the row only.
+
+    **Constraints:**
+    * `row_reduce_c1`: `kind` is sum, prod, min or max;
+    * `row_reduce_c2`: `rows` is a tile of vectors of f32 or f64, the result one of their elements.
+  }];
+  let arguments = (ins Comm_ReduceKindAttr:$kind, Xfer_TileType:$rows);
+  let results = (outs Xfer_TileType:$result);
+  let assemblyFormat = "$kind $rows attr-dict `:` type($rows) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def Xfer_BroadcastOp : Xfer_Op<"broadcast", [Pure]> {
+  let summary = "the one value of each row in all elements of the row";
+  let description = [{
+    **Constraints:**
+    * `broadcast_c1`: the result is a tile of vectors of the operand's element type.
+  }];
+  let arguments = (ins Xfer_TileType:$value);
+  let results = (outs Xfer_TileType:$rows);
+  let assemblyFormat = "$value attr-dict `:` type($value) `->` type($rows)";
+  let hasVerifier = 1;
+}
+
+def Xfer_LineOp : Xfer_Op<"line", [Pure]> {
+  let summary = "the values that a row has one of as one vector of 16 bytes, which can be put";
+  let description = [{
+    What the values do not fill is zero.
+
+    **Constraints:**
+    * `line_c1`: the result is a tile of vectors of 16 bytes; the operands, at least one and at most as many as fit, are tiles of its elements.
+  }];
+  let arguments = (ins Variadic<Xfer_TileType>:$values);
+  let results = (outs Xfer_TileType:$line);
+  let assemblyFormat = "$values attr-dict `:` functional-type($values, $line)";
+  let hasVerifier = 1;
+}
+
+def Xfer_PartOp : Xfer_Op<"part", [Pure]> {
+  let summary = "one of the values of a line";
+  let description = [{
+    **Constraints:**
+    * `part_c1`: `line` is a tile of vectors of 16 bytes that have an element `number`, the result one of their elements.
+  }];
+  let arguments = (ins Xfer_TileType:$line, I64Attr:$number);
+  let results = (outs Xfer_TileType:$value);
+  let assemblyFormat = "$number `of` $line attr-dict `:` type($line) `->` type($value)";
   let hasVerifier = 1;
 }
 

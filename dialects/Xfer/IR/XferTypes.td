@@ -37,6 +37,9 @@ def Xfer_ChunkType : Xfer_Type<"Chunk", "chunk"> {
 
 def Xfer_TileType : Xfer_Type<"Tile", "tile"> {
   let summary = "the elements of one chunk, as a value";
+  let description = [{
+    An element is a number, or a vector of one dimension: a row of a tensor, or a line of 16 bytes.
+  }];
   let parameters = (ins "::mlir::Type":$elementType);
   let assemblyFormat = "`<` $elementType `>`";
 }

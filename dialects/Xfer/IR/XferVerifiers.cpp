@@ -9,6 +9,7 @@
 #include "dialects/Xfer/IR/Xfer.h"
 
 using namespace mlir;
+using namespace pkb;
 using namespace pkb::xfer;
 
 //===----------------------------------------------------------------------===//
@@ -157,7 +158,11 @@ LogicalResult KernelOp::verify() {
   for (auto [index, argument] : llvm::enumerate(getEntry().getArguments())) {
     // kernel_c1
     auto type = dyn_cast<MemRefType>(argument.getType());
-    if (!type || (!type.hasStaticShape() && type.getRank() != 1) || !type.getLayout().isIdentity())
+    int64_t offset = 0;
+    SmallVector<int64_t> strides;
+    bool strided = type && getFused() && succeeded(type.getStridesAndOffset(strides, offset)) &&
+                   llvm::none_of(strides, ShapedType::isDynamic);
+    if (!type || (!type.hasStaticShape() && type.getRank() != 1) || (!type.getLayout().isIdentity() && !strided))
       return emitOpError() << "argument " << index << " must be a contiguous memref of static shape or of one unknown dimension, got: "
                            << argument.getType();
   }
@@ -272,7 +277,7 @@ LogicalResult SelectOp::verify() {
 
 /// load_c1, load_c2 and those of store: the memref holds the pipeline's message, or one per rank.
 static LogicalResult verifyMessage(Operation *op, MemRefType memory, TileType tile, bool parts, bool at, Value chunk) {
-  Type element = memory.getElementType(), moved = tile.getElementType();
+  Type element = memory.getElementType(), moved = getElementTypeOrSelf(tile.getElementType());
   auto complex = dyn_cast<ComplexType>(element);
   bool halves = complex && complex.getElementType() == moved;
   bool integers = isa<IntegerType>(element) && isa<IntegerType>(moved) && elementBytes(element) == elementBytes(moved);
@@ -286,7 +291,7 @@ static LogicalResult verifyMessage(Operation *op, MemRefType memory, TileType ti
     return op->emitOpError() << "must say by part or by element where its message begins, not both";
   if (!memory.hasStaticShape() || at || chunk.getDefiningOp<ClipOp>())
     return success();
-  int64_t expected = pipeline.getElements() * (parts ? kernel.getGroupSize() : 1);
+  int64_t expected = pipeline.getElements() * elementWidth(tile.getElementType()) * (parts ? kernel.getGroupSize() : 1);
   int64_t elements = memory.getNumElements() * (halves ? 2 : 1);
   if (elements != expected)
     return op->emitOpError() << "must access a tensor of " << expected << " elements, got: " << elements;
@@ -328,27 +333,94 @@ LogicalResult ContributionsOp::verify() {
   auto kernel = (*this)->getParentOfType<KernelOp>();
   if (kernel && static_cast<int64_t>(getTiles().size()) != kernel.getGroupSize())
     return emitOpError() << "must have one result per rank (" << kernel.getGroupSize() << "), got: " << getTiles().size();
+  auto tile = TileType::get(getContext(), getBuffer().getType().getElementType());
+  if (getOwn() && getOwn().getType() != tile)
+    return emitOpError() << "must have an own tile of " << tile.getElementType() << ", got: " << getOwn().getType().getElementType();
   for (Type type : getTiles().getTypes())
-    if (type != getOwn().getType())
-      return emitOpError() << "must have results of type " << getOwn().getType() << ", got: " << type;
-  if (getBuffer().getType().getElementType() != getOwn().getType().getElementType())
-    return emitOpError() << "must have an own tile of " << getBuffer().getType().getElementType()
-                         << ", got: " << getOwn().getType().getElementType();
+    if (type != tile)
+      return emitOpError() << "must have results of type " << tile << ", got: " << type;
   return success();
+}
+
+int64_t pkb::xfer::elementWidth(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return vector ? vector.getNumElements() : 1;
 }
 
 LogicalResult MapOp::verify() {
   // map_c1
   Block &block = getBody().front();
+  Type result = getResult().getType().getElementType();
   if (block.getNumArguments() != getTiles().size())
     return emitOpError() << "must have a body with " << getTiles().size() << " arguments, got: " << block.getNumArguments();
   for (auto [index, argument, tile] : llvm::enumerate(block.getArguments(), getTiles())) {
     Type element = cast<TileType>(tile.getType()).getElementType();
-    if (argument.getType() != element)
-      return emitOpError() << "body argument " << index << " must have type " << element << ", got: " << argument.getType();
+    // map_c2
+    if (elementWidth(element) != elementWidth(result) || isa<VectorType>(element) != isa<VectorType>(result))
+      return emitOpError() << "must map tiles of elements like the result's " << result << ", got: " << element;
+    if (argument.getType() != getElementTypeOrSelf(element))
+      return emitOpError() << "body argument " << index << " must have type " << getElementTypeOrSelf(element)
+                           << ", got: " << argument.getType();
   }
   auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
-  if (!yield || yield.getValues().size() != 1 || yield.getValues().front().getType() != getResult().getType().getElementType())
-    return emitOpError() << "must yield one value of type " << getResult().getType().getElementType();
+  if (!yield || yield.getValues().size() != 1 || yield.getValues().front().getType() != getElementTypeOrSelf(result))
+    return emitOpError() << "must yield one value of type " << getElementTypeOrSelf(result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowReduceOp::verify() {
+  // row_reduce_c1
+  if (!llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, getKind()))
+    return emitOpError() << "kind must be sum, prod, min or max, got: " << comm::stringifyReduceKind(getKind());
+  // row_reduce_c2
+  auto vector = dyn_cast<VectorType>(getRows().getType().getElementType());
+  if (!vector || !isa<Float32Type, Float64Type>(vector.getElementType()))
+    return emitOpError() << "must reduce a tile of vectors of f32 or f64, got: " << getRows().getType();
+  if (getResult().getType().getElementType() != vector.getElementType())
+    return emitOpError() << "must have a result of " << vector.getElementType() << ", got: " << getResult().getType().getElementType();
+  return success();
+}
+
+LogicalResult BroadcastOp::verify() {
+  // broadcast_c1
+  auto vector = dyn_cast<VectorType>(getRows().getType().getElementType());
+  if (!vector || vector.getElementType() != getValue().getType().getElementType())
+    return emitOpError() << "must have a result of vectors of " << getValue().getType().getElementType() << ", got: " << getRows().getType();
+  return success();
+}
+
+/// The vector type of a tile of lines; null for another tile.
+static VectorType lineOf(TileType tile) {
+  auto vector = dyn_cast<VectorType>(tile.getElementType());
+  return vector && elementBytes(vector) == 16 ? vector : VectorType();
+}
+
+LogicalResult LineOp::verify() {
+  // line_c1
+  VectorType vector = lineOf(getLine().getType());
+  if (!vector)
+    return emitOpError() << "must make a tile of vectors of 16 bytes, got: " << getLine().getType();
+  int64_t count = getValues().size();
+  if (count < 1 || count > vector.getNumElements())
+    return emitOpError() << "must have 1 to " << vector.getNumElements() << " operands, got: " << count;
+  for (Value value : getValues())
+    if (cast<TileType>(value.getType()).getElementType() != vector.getElementType())
+      return emitOpError() << "must have operands of " << vector.getElementType() << ", got: " << value.getType();
+  return success();
+}
+
+LogicalResult PartOp::verify() {
+  // part_c1
+  VectorType vector = lineOf(getLine().getType());
+  if (!vector)
+    return emitOpError() << "must have a tile of vectors of 16 bytes, got: " << getLine().getType();
+  if (static_cast<int64_t>(getNumber()) < 0 || static_cast<int64_t>(getNumber()) >= vector.getNumElements())
+    return emitOpError() << "number must be from 0 to " << vector.getNumElements() - 1 << ", got: " << static_cast<int64_t>(getNumber());
+  if (getValue().getType().getElementType() != vector.getElementType())
+    return emitOpError() << "must have a result of " << vector.getElementType() << ", got: " << getValue().getType().getElementType();
   return success();
 }

@@ -57,7 +57,7 @@ struct TileContent {
   Message message;       // input: what is read; slot: `elements` of it
   int32_t buffer = -1;   // slot: number of the buffer
   int32_t source = -1;   // slot: the rank that has written it
-  mlir::Operation *map = nullptr;      // map: the xfer.map
+  mlir::Operation *map = nullptr;      // map: the xfer.map, or another op that computes a tile from tiles
   llvm::SmallVector<int32_t> operands; // map: contents of its operands
 };
 

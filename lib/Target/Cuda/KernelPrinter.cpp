@@ -8,6 +8,7 @@
 #include "KernelPrinter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -48,30 +49,35 @@ std::string KernelPrinter::declare(Value value, StringRef hint) {
   return name;
 }
 
-/// The one number of a vector of constants, exactly.
-static std::string number(SplatElementsAttr splat) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  if (isa<FloatType>(splat.getElementType())) {
-    APFloat value = splat.getSplatValue<APFloat>();
-    bool inexact = false;
-    value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
-    os << llvm::format("%a", value.convertToDouble());
-  } else {
-    os << splat.getSplatValue<APInt>().getSExtValue();
+/// A number as a literal of C++; one of 64 bits has 17 digits, all others 9.
+static std::string literalOf(Attribute value) {
+  if (auto integer = dyn_cast<IntegerAttr>(value)) {
+    if (integer.getType().isInteger(1))
+      return integer.getValue().isZero() ? "false" : "true";
+    return std::to_string(integer.getValue().getSExtValue());
   }
-  return text;
+  APFloat number = cast<FloatAttr>(value).getValue();
+  bool wide = cast<FloatAttr>(value).getType().isF64();
+  bool lost = false;
+  number.convert(wide ? APFloat::IEEEdouble() : APFloat::IEEEsingle(), APFloat::rmNearestTiesToEven, &lost);
+  if (!number.isFinite()) {
+    std::string bits = llvm::utohexstr(number.bitcastToAPInt().getZExtValue(), /*LowerCase=*/true);
+    return wide ? "pkb::detail::bits_of<double>(uint64_t(0x" + bits + "))" : "pkb::detail::bits_of<float>(uint32_t(0x" + bits + "))";
+  }
+  SmallString<32> digits;
+  number.toString(digits, wide ? 17 : 9, /*FormatMaxPadding=*/0);
+  std::string text = digits.str().str();
+  if (text.find_first_of(".Ee") == std::string::npos)
+    text += ".0";
+  return wide ? text : text + "f";
 }
 
 std::string KernelPrinter::use(Value value) {
   if (auto constant = value.getDefiningOp<arith::ConstantOp>()) {
-    if (auto integer = dyn_cast<IntegerAttr>(constant.getValue())) {
-      if (integer.getType().isInteger(1))
-        return integer.getValue().isZero() ? "false" : "true";
-      return std::to_string(integer.getValue().getSExtValue());
-    }
+    if (isa<IntegerAttr>(constant.getValue()))
+      return literalOf(constant.getValue());
     if (auto splat = dyn_cast<SplatElementsAttr>(constant.getValue()))
-      return formatv("pkb::splat<{0}>({1})", vectorArguments(splat.getType()), number(splat));
+      return formatv("pkb::splat<{0}>({1})", vectorArguments(splat.getType()), literalOf(splat.getSplatValue<Attribute>()));
   }
   return names.lookup(value);
 }
@@ -99,6 +105,34 @@ static const char *typeWord(Type type) {
   if (type.isIndex())
     return "const int64_t ";
   return type.isInteger(1) ? "const bool " : "const auto ";
+}
+
+/// The function of the device header for an op of one operand.
+static std::string mathName(Operation *op) {
+  if (isa<arith::NegFOp>(op))
+    return "neg";
+  if (isa<math::AbsFOp, math::AbsIOp>(op))
+    return "abs";
+  return op->getName().stripDialect().str();
+}
+
+static StringRef comparison(arith::CmpFPredicate predicate) {
+  switch (predicate) {
+  case arith::CmpFPredicate::OEQ:
+    return "equal";
+  case arith::CmpFPredicate::UNE:
+    return "not_equal";
+  case arith::CmpFPredicate::OLT:
+    return "less";
+  case arith::CmpFPredicate::OLE:
+    return "less_equal";
+  case arith::CmpFPredicate::OGT:
+    return "greater";
+  case arith::CmpFPredicate::OGE:
+    return "greater_equal";
+  default:
+    return "";
+  }
 }
 
 std::string KernelPrinter::arithmetic(Operation *op) {
@@ -133,8 +167,22 @@ std::string KernelPrinter::arithmetic(Operation *op) {
       .Case<arith::MaxSIOp, arith::MaximumFOp>([&](auto) { return extremum("pkb::max", ">"); })
       .Case<arith::MinUIOp>([&](auto) { return extremum("pkb::min_unsigned", "<"); })
       .Case<arith::MaxUIOp>([&](auto) { return extremum("pkb::max_unsigned", ">"); })
-      .Case<arith::ExtFOp, arith::TruncFOp>([&](auto) { return vector ? convert() : std::string(); })
+      .Case<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::ExtSIOp, arith::TruncIOp>(
+          [&](auto) { return vector ? convert() : std::string(); })
+      .Case([&](arith::ExtUIOp) { return vector ? convert() : std::string(); })
+      .Case<arith::NegFOp, math::AbsFOp, math::AbsIOp, math::RsqrtOp, math::SqrtOp, math::ExpOp, math::Exp2Op, math::ExpM1Op, math::LogOp,
+            math::Log2Op, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp, math::CosOp, math::FloorOp, math::CeilOp>([&](auto) {
+        return vector ? formatv("pkb::{0}({1})", mathName(op), use(op->getOperand(0))).str() : std::string();
+      })
+      .Case([&](math::PowFOp) { return vector ? call("pkb::pow") : std::string(); })
+      .Case([&](arith::CmpFOp compare) -> std::string {
+        StringRef function = comparison(compare.getPredicate());
+        return function.empty() || !vector ? std::string() : call(("pkb::" + function).str());
+      })
       .Case([&](arith::SelectOp select) -> std::string {
+        if (isa<VectorType>(select.getCondition().getType()))
+          return formatv("pkb::select({0}, {1}, {2})", use(select.getCondition()), use(select.getTrueValue()),
+                         use(select.getFalseValue()));
         return formatv("{0} ? {1} : {2}", use(select.getCondition()), use(select.getTrueValue()),
                        use(select.getFalseValue()));
       })
@@ -204,40 +252,71 @@ std::string KernelPrinter::expression(Operation *op) {
                        load.getSite(), use(load.getPointer()), use(load.getVector()), use(load.getEpoch()))
             .str();
       })
+      .Case([](cuda::RowLeaderOp) { return "pkb::row_leader()"; })
+      .Case([&](cuda::LineOp line) {
+        return "pkb::line(" + llvm::join(llvm::map_range(line.getValues(), [&](Value v) { return use(v); }), ", ") + ")";
+      })
+      .Case([&](cuda::PartOp part) { return formatv("pkb::part<{0}>({1})", part.getNumber(), use(part.getVector())).str(); })
+      .Case([&](cuda::WidenOp widen) {
+        return formatv("pkb::widen<{0}>({1})", cast<VectorType>(widen.getResult().getType()).getNumElements(), use(widen.getValue())).str();
+      })
       .Default([&](Operation *other) { return arithmetic(other); });
 }
 
-LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
-  auto lambda = [&](Block &block) -> LogicalResult {
-    // A parameter that nobody uses has no name, or the compiler would warn.
-    auto unused = [](BlockArgument argument) { return argument.use_empty(); };
-    auto name = [&](BlockArgument argument, StringRef hint) {
-      return unused(argument) ? std::string() : declare(argument, hint);
-    };
-    std::string number = name(block.getArgument(0), "i");
-    os << "[&](int64_t" << (number.empty() ? "" : " ") << number;
-    if (block.getNumArguments() == 2)
-      os << ", const auto &" << name(block.getArgument(1), "value");
-    else if (block.getNumArguments() > 2)
-      os << ", const auto &" << (llvm::all_of(block.getArguments().drop_front(), unused) ? "" : "values");
-    os << ") {\n";
-    depth += 2;
-    if (block.getNumArguments() > 2)
-      for (BlockArgument argument : llvm::make_filter_range(block.getArguments().drop_front(), std::not_fn(unused)))
-        line() << "const auto &" << declare(argument, "value") << " = pkb::get<" << argument.getArgNumber() - 1
-               << ">(values);\n";
-    if (failed(printBlock(block)))
-      return failure();
-    --depth;
-    line() << "}";
-    --depth;
-    return success();
+/// A function of an index, and of the values of a vector if the block takes some.
+LogicalResult KernelPrinter::printLambda(Block &block) {
+  // A parameter that nobody uses has no name, or the compiler would warn.
+  auto unused = [](BlockArgument argument) { return argument.use_empty(); };
+  auto name = [&](BlockArgument argument, StringRef hint) {
+    return unused(argument) ? std::string() : declare(argument, hint);
   };
-  line() << formatv("pkb::for_each<{0}>({1}, ", loop.getUnroll(), use(loop.getCount()));
-  if (failed(lambda(loop.getLoad().front())))
+  std::string number = name(block.getArgument(0), "i");
+  os << "[&](int64_t" << (number.empty() ? "" : " ") << number;
+  if (block.getNumArguments() == 2)
+    os << ", const auto &" << name(block.getArgument(1), "value");
+  else if (block.getNumArguments() > 2)
+    os << ", const auto &" << (llvm::all_of(block.getArguments().drop_front(), unused) ? "" : "values");
+  os << ") {\n";
+  depth += 2;
+  if (block.getNumArguments() > 2)
+    for (BlockArgument argument : llvm::make_filter_range(block.getArguments().drop_front(), std::not_fn(unused)))
+      line() << "const auto &" << declare(argument, "value") << " = pkb::get<" << argument.getArgNumber() - 1
+             << ">(values);\n";
+  if (failed(printBlock(block)))
+    return failure();
+  --depth;
+  line() << "}";
+  --depth;
+  return success();
+}
+
+LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
+  line() << formatv("pkb::{0}<{1}>({2}, ", loop.getInRow() ? "for_each_in_row" : "for_each", loop.getUnroll(), use(loop.getCount()));
+  if (failed(printLambda(loop.getLoad().front())))
     return failure();
   os << ", ";
-  if (failed(lambda(loop.getStore().front())))
+  if (failed(printLambda(loop.getStore().front())))
+    return failure();
+  os << ");\n";
+  return success();
+}
+
+LogicalResult KernelPrinter::printForEachRow(cuda::ForEachRowOp loop) {
+  line() << formatv("pkb::for_each_row({0}, ", use(loop.getCount()));
+  if (failed(printLambda(loop.getBody().front())))
+    return failure();
+  os << ");\n";
+  return success();
+}
+
+LogicalResult KernelPrinter::printRowReduce(cuda::RowReduceOp reduce) {
+  std::string name = declare(reduce.getResult(), "whole");
+  line() << formatv("const auto {0} = pkb::row_reduce<pkb::Reduce::{1}, {2}>({3}, ", name, comm::stringifyReduceKind(reduce.getKind()),
+                    reduce.getUnroll(), use(reduce.getLength()));
+  if (failed(printLambda(reduce.getLoad().front())))
+    return failure();
+  os << ", ";
+  if (failed(printLambda(reduce.getMap().front())))
     return failure();
   os << ");\n";
   return success();
@@ -291,6 +370,8 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
       .Case([&](scf::ForOp loop) { return printFor(loop); })
       .Case([&](scf::IfOp branch) { return printIf(branch); })
       .Case([&](cuda::ForEachOp loop) { return printForEach(loop); })
+      .Case([&](cuda::ForEachRowOp loop) { return printForEachRow(loop); })
+      .Case([&](cuda::RowReduceOp reduce) { return printRowReduce(reduce); })
       .Case([&](cuda::YieldOp yield) {
         if (yield.getValues().empty())
           return success();

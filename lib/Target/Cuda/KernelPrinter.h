@@ -24,7 +24,10 @@ public:
 private:
   llvm::LogicalResult printBlock(mlir::Block &block);
   llvm::LogicalResult printOp(mlir::Operation *op);
+  llvm::LogicalResult printLambda(mlir::Block &block);
   llvm::LogicalResult printForEach(cuda::ForEachOp loop);
+  llvm::LogicalResult printForEachRow(cuda::ForEachRowOp loop);
+  llvm::LogicalResult printRowReduce(cuda::RowReduceOp reduce);
   llvm::LogicalResult printFor(mlir::scf::ForOp loop);
   llvm::LogicalResult printIf(mlir::scf::IfOp branch);
   /// The expression of an op with one result; empty if there is none.

@@ -6,7 +6,9 @@
  *   device/base.h    types, kernel parameter, ids of the rows of device/ops.def
  *   device/types.h   bf16, f16, f8, complex: conversion and arithmetic of one element
  *   device/vec.h     vec<T, N>, convert, + - * /, max, min, splat
+ *   device/math.h    exp, rsqrt, tanh, ..., comparisons, select
  *   device/memory.h  load, store, store_peer, load_staged, for_each, uniform values
+ *   device/rows.h    for_each_row, row_reduce: a warp per row
  *   device/sync.h    epoch_begin, epoch_end, block_barrier, signal, wait, store_ll, load_ll
  *   device/address.h offsets inside a region, flag values, packs of values
  *   device/prim_*.h  one PTX instruction each / one hook of the emulator each */
@@ -21,7 +23,9 @@
 #endif
 #include "pkb_rt/device/types.h"
 #include "pkb_rt/device/vec.h"
+#include "pkb_rt/device/math.h"
 #include "pkb_rt/device/memory.h"
+#include "pkb_rt/device/rows.h"
 #include "pkb_rt/device/sync.h"
 #include "pkb_rt/device/address.h"
 

@@ -170,6 +170,54 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
 // A value is yielded from a load only.
 cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
     min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
-  // expected-error @+1 {{'cuda.yield' op expects parent op 'cuda.for_each'}}
+  // expected-error @+1 {{'cuda.yield' op expects parent op to be one of 'cuda.for_each, cuda.row_reduce'}}
   cuda.yield
+}
+
+// -----
+
+// for_each_row_c1
+func.func @row_without_number(%n: index) {
+  // expected-error @+1 {{'cuda.for_each_row' op must have one index argument}}
+  cuda.for_each_row %n {
+  }
+  return
+}
+
+// -----
+
+// row_reduce_c1
+func.func @row_of_bits(%n: index) {
+  cuda.for_each_row %n {
+  ^bb0(%row: index):
+    // expected-error @+1 {{'cuda.row_reduce' op kind must be sum, prod, min or max, got: band}}
+    %r = cuda.row_reduce band %n unroll 1 : vector<1xf32> load {
+    ^bb0(%i: index):
+      cuda.yield
+    } map {
+    ^bb0(%i: index):
+      %v = arith.constant dense<1.0> : vector<4xf32>
+      cuda.yield %v : vector<4xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// row_reduce_c2
+func.func @row_of_other_elements(%n: index) {
+  cuda.for_each_row %n {
+  ^bb0(%row: index):
+    // expected-error @+1 {{'cuda.row_reduce' op map must yield one vector of the element type of the result, which must have one element, got: 'vector<1xf64>'}}
+    %r = cuda.row_reduce sum %n unroll 1 : vector<1xf64> load {
+    ^bb0(%i: index):
+      cuda.yield
+    } map {
+    ^bb0(%i: index):
+      %v = arith.constant dense<1.0> : vector<4xf32>
+      cuda.yield %v : vector<4xf32>
+    }
+  }
+  return
 }

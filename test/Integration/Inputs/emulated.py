@@ -22,8 +22,16 @@ def json_lines(text):
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
-def check(jobs, trials=3, mode="value"):
-    """jobs: {name: export job, as of `pkb-export --batch`, without output}. Returns {name: what is wrong}, empty if all is right."""
+def steps_of(program):
+    """The steps of the host plan of an emitted program."""
+    with open(program) as f:
+        text = f.read()
+    return json.JSONDecoder().raw_decode(text[text.index("{"):])[0]["steps"]
+
+
+def check(jobs, trials=3, mode="value", options="", steps=None):
+    """jobs: {name: export job, as of `pkb-export --batch`, without output}. options: more of them for the pipeline. steps: {name: kinds of the steps of
+    the host plan that are expected}. Returns {name: what is wrong}, empty if all is right."""
     wrong = {}
     with tempfile.TemporaryDirectory() as folder:
         place = lambda name, suffix: os.path.join(folder, name + suffix)  # noqa: E731
@@ -39,10 +47,14 @@ def check(jobs, trials=3, mode="value"):
             if not answer["ok"]:
                 wrong[name] = f"export: {answer}"
                 continue
-            status, _, err = run(tool("pkb-opt"), place(name, ".pkb"), f"--pkb-pipeline=target=h200x{job['world-size']}", "-o",
+            status, _, err = run(tool("pkb-opt"), place(name, ".pkb"), f"--pkb-pipeline=target=h200x{job['world-size']} {options}".rstrip(), "-o",
                                  place(name, ".cu"))
             if status:
                 wrong[name] = f"opt: {err.strip()}"
+                continue
+            kinds = [step["kind"] for step in steps_of(place(name, ".cu"))]
+            if steps and kinds != steps.get(name, kinds):
+                wrong[name] = f"opt: the steps are {kinds}, expected {steps[name]}"
                 continue
             runs.append({"name": name, "program": place(name, ".cu"), "check": place(name, ".pkb"), "ranks": job["world-size"],
                          "trials": trials})

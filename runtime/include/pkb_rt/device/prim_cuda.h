@@ -17,6 +17,15 @@ PKB_DEVICE int64_t threads() { return int64_t(blockDim.x); }
 PKB_DEVICE int64_t block() { return int64_t(blockIdx.x); }
 PKB_DEVICE int64_t blocks() { return int64_t(gridDim.x); }
 
+PKB_DEVICE int64_t lane() { return int64_t(threadIdx.x % 32u); }
+PKB_DEVICE int64_t lanes() { return 32; }
+PKB_DEVICE int64_t warp() { return threadIdx.x / 32u < blockDim.x / 32u ? int64_t(threadIdx.x / 32u) : int64_t(1) << 62; }
+PKB_DEVICE int64_t warps() { return int64_t(blockDim.x / 32u); }
+
+/* What the lane `apart` away (by exclusive or) holds; all 32 lanes of the warp take part. */
+PKB_DEVICE float shuffle_xor(float x, int apart) { return __shfl_xor_sync(0xffffffffu, x, apart); }
+PKB_DEVICE double shuffle_xor(double x, int apart) { return __shfl_xor_sync(0xffffffffu, x, apart); }
+
 PKB_DEVICE uint64_t global(const void *p) { return uint64_t(__cvta_generic_to_global(p)); }
 
 /* Loads and stores are volatile asm: the compiler keeps their order, so `for_each` really has U loads in flight before the first store. */

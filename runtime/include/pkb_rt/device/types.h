@@ -169,6 +169,15 @@ PKB_DEVICE To convert_one(From x) {
     return To(x);
 }
 
+/* A product that is rounded before anything is added to it, as between two operators of ATen. */
+#if defined(PKB_EMULATED) && PKB_EMULATED
+PKB_DEVICE float product(float a, float b) { return a * b; }
+PKB_DEVICE double product(double a, double b) { return a * b; }
+#else
+PKB_DEVICE float product(float a, float b) { return __fmul_rn(a, b); }
+PKB_DEVICE double product(double a, double b) { return __dmul_rn(a, b); }
+#endif
+
 struct Add {}; struct Sub {}; struct Mul {}; struct Div {}; struct Max {}; struct Min {}; struct MaxUnsigned {}; struct MinUnsigned {};
 
 /* One element of arithmetic. Integers wrap; division by an integer 0 gives 0; small floats are computed in float and rounded once; max and min give
@@ -215,7 +224,7 @@ PKB_DEVICE T arith(T a, T b) {
     else if constexpr (same<O, Sub>::value)
       return a - b;
     else if constexpr (same<O, Mul>::value)
-      return a * b;
+      return product(a, b);
     else
       return a / b;
   } else {

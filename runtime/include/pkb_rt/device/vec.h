@@ -11,6 +11,8 @@ namespace pkb {
 template <class T, int N>
 struct alignas(sizeof(T) * N >= 16 ? 16 : sizeof(T) * N <= 4 ? 4 : 8) vec {
   static_assert(N > 0 && (N & (N - 1)) == 0, "a vec has 1, 2, 4, ... elements");
+  using element = T;
+  static constexpr int lanes = N;
   static constexpr int bytes = int(sizeof(T)) * N;
   uint32_t w[bytes < 4 ? 1 : bytes / 4];
 

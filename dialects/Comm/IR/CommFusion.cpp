@@ -1,0 +1,36 @@
+//===- CommFusion.cpp - what shares a kernel with a collective ------------===//
+//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/Comm/IR/Comm.h"
+
+using namespace mlir;
+using namespace pkb::comm;
+
+SmallVector<CollectiveOpInterface> FusedOp::getCollectives() {
+  return llvm::to_vector(getEntry().getOps<CollectiveOpInterface>());
+}
+
+LogicalResult FusedOp::verify() {
+  // fused_c1
+  if (getEntry().getArgumentTypes() != getInputs().getTypes())
+    return emitOpError("must have a body with arguments of the types of its inputs (")
+           << getInputs().getTypes() << "), got: " << getEntry().getArgumentTypes();
+  auto yield = getEntry().empty() ? YieldOp() : dyn_cast<YieldOp>(getEntry().back());
+  if (!yield)
+    return emitOpError("must have a body that ends with comm.yield");
+  if (yield.getValues().getTypes() != getResultTypes())
+    return emitOpError("must yield values of the types of its results (")
+           << getResultTypes() << "), got: " << yield.getValues().getTypes();
+  // fused_c2
+  SmallVector<CollectiveOpInterface> collectives = getCollectives();
+  if (collectives.empty())
+    return emitOpError("must hold a collective");
+  for (CollectiveOpInterface collective : collectives)
+    if (collective.getGroup() != collectives.front().getGroup())
+      return emitOpError("must hold collectives of one group, got: ")
+             << collectives.front().getGroup() << " and " << collective.getGroup();
+  return success();
+}

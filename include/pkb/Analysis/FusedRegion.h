@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- FusedRegion.h - how a comm.fused maps onto one kernel ----*- C++ -*-===//
+//
+// The message of a collective numbers what its kernel works on: elements, or rows where the message is a reduction of rows. Every value of the region is
+// a function of what has the same number, of whole rows, or of something that does not depend on it (docs/Rationale/Fusion.md).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PKB_ANALYSIS_FUSEDREGION_H
+#define PKB_ANALYSIS_FUSEDREGION_H
+
+#include "pkb/Analysis/ElementwiseCalls.h"
+
+namespace pkb {
+
+/// How an operand of an element-wise call is found.
+enum class OperandAccess {
+  Memory,    // an argument of the region, broadcast to the shape of the call's result
+  SameIndex, // a computed value with as many elements as the result, in the same order
+  OfRow,     // a computed value with one element per row of the result
+  Illegal,
+};
+
+class FusedRegion {
+public:
+  explicit FusedRegion(comm::FusedOp op);
+
+  /// Fails where the region has no form as one kernel; `why` says so in words for the author of the program.
+  llvm::LogicalResult check(std::string &why);
+
+  comm::CollectiveOpInterface collective() const { return first; }
+  /// True if the message is a reduction of rows: then rows() is its number of elements and width() that of a row; else width() is 1.
+  bool overRows() const { return rowWidth > 1; }
+  int64_t rows() const { return count; }
+  int64_t width() const { return rowWidth; }
+
+  /// The value that `value` reads in the same order: looks through reshapes.
+  static mlir::Value resolve(mlir::Value value);
+  /// True if `value` has the elements of whole rows, false if it has one element for each number.
+  bool isFull(mlir::Value value) const;
+  OperandAccess accessOf(aten::CallOp call, mlir::Value operand) const;
+  /// The window of the storage of `leaf` that holds it broadcast to `shape`; null if it cannot be broadcast.
+  static mlir::RankedTensorType broadcastWindow(mlir::RankedTensorType leaf, llvm::ArrayRef<int64_t> shape);
+
+private:
+  llvm::LogicalResult visit(mlir::Value value, std::string &why);
+  bool hasRows(mlir::RankedTensorType window) const;
+
+  comm::FusedOp op;
+  comm::CollectiveOpInterface first;
+  int64_t count = 0, rowWidth = 1;
+  llvm::DenseSet<mlir::Value> seen;
+};
+
+} // namespace pkb
+
+#endif // PKB_ANALYSIS_FUSEDREGION_H

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- FuseCollectives.cpp - collectives with what is around them -------===//
+//
+// What may move into a kernel is found from the flow of data; whether it has a form as one kernel is FusedRegion's to say. docs/Rationale/Fusion.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Fusion/Passes.h"
+#include "pkb/Analysis/FusedRegion.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Remarks.h"
+#include "llvm/ADT/SetVector.h"
+
+#define DEBUG_TYPE "pkb-fuse-collectives"
+
+namespace pkb {
+#define GEN_PASS_DEF_FUSECOLLECTIVESPASS
+#include "passes/Fusion/Passes.h.inc"
+} // namespace pkb
+
+using namespace mlir;
+using namespace pkb;
+
+namespace {
+
+/// The operators that go into one kernel with a collective.
+class Candidate {
+public:
+  explicit Candidate(comm::CollectiveOpInterface collective) : collective(collective) { members.insert(collective); }
+
+  void growConsumers();
+  void growProducers();
+  /// Forgets the last consumer; false if there is none.
+  bool dropConsumer();
+  bool isAlone() const { return members.size() == 1; }
+  /// The region, in front of the collective; the program still uses the original operators.
+  comm::FusedOp build();
+  /// Makes the program use the results of `fused` instead of the original operators, which go away.
+  void commit(comm::FusedOp fused);
+  std::string describe() const;
+
+private:
+  bool canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) const;
+  bool canPull(Operation *user, Value value, SmallVectorImpl<Operation *> &pulled) const;
+  bool isAvailable(Value value) const;
+  bool isUsedOutside(Value value) const;
+
+  comm::CollectiveOpInterface collective;
+  llvm::SmallSetVector<Operation *, 16> members; // no order
+  SmallVector<SmallVector<Operation *>> consumers; // each after what only it needs, in the order of the program
+  SmallVector<Value> results;
+};
+
+struct FuseCollectivesPass : pkb::impl::FuseCollectivesPassBase<FuseCollectivesPass> {
+  void runOnOperation() override;
+
+private:
+  void fuse(comm::CollectiveOpInterface collective);
+};
+
+} // namespace
+
+/// True for operators that FusedRegion may understand.
+static bool isFusible(Operation *op) {
+  if (auto call = dyn_cast<aten::CallOp>(op))
+    return isElementwise(call) || getRowReduction(call);
+  return isa<aten::AsStridedOp>(op);
+}
+
+/// True if `value` exists when the collective is called.
+bool Candidate::isAvailable(Value value) const {
+  Operation *maker = value.getDefiningOp();
+  return !maker || maker->isBeforeInBlock(collective);
+}
+
+bool Candidate::isUsedOutside(Value value) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) { return !members.contains(user); });
+}
+
+/// True if `value`, which is made after the collective, can be made in the region: from what is available, for members only.
+bool Candidate::canPull(Operation *user, Value value, SmallVectorImpl<Operation *> &pulled) const {
+  auto call = value.getDefiningOp<aten::CallOp>();
+  if (!call || !isElementwise(call) || !call.getMutates().empty() || call->getBlock() != user->getBlock())
+    return false;
+  if (llvm::is_contained(pulled, call.getOperation()))
+    return true;
+  auto isInside = [&](Operation *other) { return other == user || members.contains(other) || llvm::is_contained(pulled, other); };
+  if (!llvm::all_of(value.getUsers(), isInside))
+    return false;
+  for (Value operand : call.getInputs()) {
+    bool inside = operand.getDefiningOp() && members.contains(operand.getDefiningOp());
+    if (!inside && !isAvailable(operand) && !canPull(call, operand, pulled))
+      return false;
+  }
+  pulled.push_back(call);
+  return true;
+}
+
+/// True if `op` can be computed in the region, together with `pulled`.
+bool Candidate::canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) const {
+  if (!isFusible(op) || (isa<aten::CallOp>(op) && getRowReduction(cast<aten::CallOp>(op))))
+    return false;
+  bool uses = false;
+  for (Value operand : op->getOperands()) {
+    bool inside = operand.getDefiningOp() && members.contains(operand.getDefiningOp());
+    uses |= inside;
+    if (!inside && !isAvailable(operand) && !canPull(op, operand, pulled))
+      return false;
+  }
+  // A write in place to memory that the region does not make would have to wait for all that read it.
+  if (auto call = dyn_cast<aten::CallOp>(op))
+    for (int64_t index : call.getMutates())
+      if (!members.contains(call.getInputs()[index].getDefiningOp()))
+        return false;
+  return uses;
+}
+
+/// From the collective on: what is computed from its result and from what is there when it is called.
+void Candidate::growConsumers() {
+  constexpr size_t most = 64;
+  llvm::SmallSetVector<Operation *, 16> open;
+  auto follow = [&](Operation *op) {
+    for (Operation *user : op->getUsers())
+      if (user->getBlock() == op->getBlock())
+        open.insert(user);
+  };
+  follow(collective);
+  while (!open.empty() && consumers.size() < most) {
+    // The first in the program: all that it uses has been looked at.
+    Operation *next = *llvm::min_element(open, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    open.remove(next);
+    SmallVector<Operation *> group;
+    if (members.contains(next) || !canConsume(next, group))
+      continue;
+    group.push_back(next);
+    members.insert(group.begin(), group.end());
+    follow(next);
+    consumers.push_back(std::move(group));
+  }
+}
+
+/// Backward from the members: what nobody else needs.
+void Candidate::growProducers() {
+  SmallVector<Operation *> open(members.begin(), members.end());
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val();
+    for (Value operand : op->getOperands()) {
+      Operation *maker = operand.getDefiningOp();
+      if (!maker || members.contains(maker) || !isFusible(maker) || !maker->isBeforeInBlock(collective))
+        continue;
+      auto call = dyn_cast<aten::CallOp>(maker);
+      if ((call && !call.getMutates().empty()) || isUsedOutside(operand))
+        continue;
+      // A view of something from outside is a tensor like any other; inside it is a new order of the elements.
+      if (isa<aten::AsStridedOp>(maker) && FusedRegion::resolve(operand) == operand)
+        continue;
+      members.insert(maker);
+      open.push_back(maker);
+      // Another user of its operands may have become a member only now.
+      for (Value below : maker->getOperands())
+        if (Operation *user = below.getDefiningOp())
+          llvm::append_range(open, llvm::make_filter_range(user->getUsers(), [&](Operation *other) { return members.contains(other); }));
+    }
+  }
+}
+
+bool Candidate::dropConsumer() {
+  if (consumers.empty())
+    return false;
+  members.clear();
+  members.insert(collective);
+  consumers.pop_back();
+  for (ArrayRef<Operation *> group : consumers)
+    members.insert(group.begin(), group.end());
+  growProducers();
+  return true;
+}
+
+comm::FusedOp Candidate::build() {
+  SmallVector<Operation *> order(members.begin(), members.end());
+  llvm::sort(order, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  llvm::SmallSetVector<Value, 8> inputs;
+  results.clear();
+  for (Operation *op : order) {
+    for (Value operand : op->getOperands())
+      if (!operand.getDefiningOp() || !members.contains(operand.getDefiningOp()))
+        inputs.insert(operand);
+    for (Value result : op->getResults())
+      if (isUsedOutside(result))
+        results.push_back(result);
+  }
+  OpBuilder builder(collective);
+  auto fused = comm::FusedOp::create(builder, collective.getLoc(), TypeRange(ValueRange(results)), inputs.getArrayRef());
+  Block &body = fused.getBody().emplaceBlock();
+  IRMapping mapping;
+  for (Value input : inputs)
+    mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  for (Operation *op : order)
+    inside.clone(*op, mapping);
+  SmallVector<Value> yielded;
+  for (Value result : results)
+    yielded.push_back(mapping.lookup(result));
+  comm::YieldOp::create(inside, collective.getLoc(), yielded);
+  return fused;
+}
+
+void Candidate::commit(comm::FusedOp fused) {
+  for (auto [old, result] : llvm::zip(results, fused.getResults()))
+    old.replaceUsesWithIf(result, [&](OpOperand &use) { return !members.contains(use.getOwner()); });
+  SmallVector<Operation *> order(members.begin(), members.end());
+  llvm::sort(order, [](Operation *a, Operation *b) { return b->isBeforeInBlock(a); });
+  for (Operation *op : order)
+    op->erase();
+}
+
+std::string Candidate::describe() const {
+  SmallVector<Operation *> order(members.begin(), members.end());
+  llvm::sort(order, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  std::string before, after;
+  for (Operation *op : order) {
+    auto call = dyn_cast<aten::CallOp>(op);
+    if (!call)
+      continue;
+    std::string &list = op->isBeforeInBlock(collective) ? before : after;
+    StringRef name = call.getCallee();
+    name.consume_front("aten::");
+    list += (list.empty() ? "" : ", ") + name.str();
+  }
+  std::string text = collective->getName().stripDialect().str() + " is one kernel with ";
+  text += before.empty() ? "" : before + " before it";
+  text += before.empty() || after.empty() ? "" : " and ";
+  return text + (after.empty() ? "" : after + " after it");
+}
+
+void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
+  if (comm::getExchange(collective)) {
+    remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
+        << (collective->getName().stripDialect() + " is a kernel of its own: other ranks run other code around it").str();
+    return;
+  }
+  Candidate candidate(collective);
+  candidate.growConsumers();
+  candidate.growProducers();
+  std::string first;
+  do {
+    if (candidate.isAlone())
+      break;
+    std::string why;
+    comm::FusedOp fused = candidate.build();
+    if (succeeded(FusedRegion(fused).check(why))) {
+      remark::passed(collective.getLoc(), remark::RemarkOpts::name("fused").category("fusion")) << candidate.describe();
+      candidate.commit(fused);
+      return;
+    }
+    if (first.empty())
+      first = why;
+    fused.erase();
+  } while (candidate.dropConsumer());
+  remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
+      << (collective->getName().stripDialect() + " is a kernel of its own: " +
+          (first.empty() ? "nothing around it works element by element on what it moves" : first))
+             .str();
+}
+
+/// Views as early as their tensors are: the window of a tensor that a kernel reads must be there before it.
+static void hoistViews(func::FuncOp function) {
+  for (auto view : llvm::to_vector(function.getOps<aten::AsStridedOp>())) {
+    if (Operation *maker = view.getBase().getDefiningOp())
+      view->moveAfter(maker);
+    else
+      view->moveBefore(view->getBlock(), view->getBlock()->begin());
+  }
+}
+
+void FuseCollectivesPass::runOnOperation() {
+  for (auto function : getOperation().getOps<func::FuncOp>())
+    hoistViews(function);
+  for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto collective : llvm::to_vector(function.getOps<comm::CollectiveOpInterface>()))
+      if (!collective.getCollectiveInputs().empty())
+        fuse(collective);
+}

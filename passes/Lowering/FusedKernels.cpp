@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- FusedKernels.cpp - a comm.fused as one kernel --------------------===//
+//
+// What the message is computed from goes into the pipeline's `produce`, what is computed from the collective's result into `consume`. Values that both
+// sides need are computed on both.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Lowering/FusedKernels.h"
+
+#include "pkb/Analysis/FusedRegion.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+using namespace mlir;
+using namespace pkb;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+namespace {
+
+/// Builds the body of one kernel.
+class FusedBuilder {
+public:
+  FusedBuilder(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, WindowOf windowOf)
+      : builder(builder), op(op), region(op), schedule(schedule), windowOf(windowOf), loc(region.collective().getLoc()) {}
+
+  FailureOr<SmallVector<Value>> build(StringRef name);
+
+private:
+  /// One region of the pipeline: where it grows, and the tiles that have been made there.
+  struct Side {
+    explicit Side(Block &block) : at(OpBuilder::atBlockEnd(&block)), chunk(block.getArgument(0)) {}
+
+    OpBuilder at;
+    Value chunk;
+    DenseMap<Value, Value> tiles;                       // of computed values
+    DenseMap<std::pair<Value, Type>, Value> loads;      // by argument and window
+  };
+
+  xfer::TileType tileType(Type element, bool full);
+  Value argumentFor(int64_t number, RankedTensorType window);
+  Value load(Side &side, BlockArgument leaf, RankedTensorType window, bool full);
+  Value tileOf(Side &side, Value value);
+  Value operandOf(Side &side, aten::CallOp call, Value operand);
+  Value reduced(Side &side, aten::CallOp call, const RowReduction &reduction);
+  Value mapped(Side &side, Value tile, Type element, function_ref<Value(OpBuilder &, Value)> function);
+  Value combined(Side &side, ValueRange contributions);
+  void produce(Block &block);
+  void consume(Block &block);
+  bool inBand() const { return schedule.getMechanism() == xfer::Mechanism::LL; }
+
+  OpBuilder &builder;
+  comm::FusedOp op;
+  FusedRegion region;
+  xfer::ScheduleAttr schedule;
+  WindowOf windowOf;
+  Location loc;
+  xfer::KernelOp kernel;
+  VectorType line;
+  Value buffer, flags;
+  SmallVector<Value> operands; // of the launch
+  DenseMap<std::pair<int64_t, Type>, Value> arguments;
+};
+
+} // namespace
+
+xfer::TileType FusedBuilder::tileType(Type element, bool full) {
+  return xfer::TileType::get(builder.getContext(), full ? VectorType::get({region.width()}, element) : element);
+}
+
+/// The kernel's argument for a window of operand `number`.
+Value FusedBuilder::argumentFor(int64_t number, RankedTensorType window) {
+  Value &argument = arguments[{number, window}];
+  if (!argument) {
+    operands.push_back(windowOf(number, window));
+    argument = kernel.getEntry().addArgument(operands.back().getType(), loc);
+  }
+  return argument;
+}
+
+Value FusedBuilder::load(Side &side, BlockArgument leaf, RankedTensorType window, bool full) {
+  Value &tile = side.loads[{leaf, window}];
+  if (!tile) {
+    Value argument = argumentFor(leaf.getArgNumber(), window);
+    tile = xfer::LoadOp::create(side.at, leaf.getLoc(), tileType(window.getElementType(), full), argument, Value(), Value(), side.chunk);
+  }
+  return tile;
+}
+
+/// A map of one tile.
+Value FusedBuilder::mapped(Side &side, Value tile, Type element, function_ref<Value(OpBuilder &, Value)> function) {
+  Type from = cast<xfer::TileType>(tile.getType()).getElementType();
+  auto map = xfer::MapOp::create(side.at, loc, tileType(element, xfer::elementWidth(from) > 1), tile);
+  Block &body = map.getBody().emplaceBlock();
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  Value result = function(inside, body.addArgument(getElementTypeOrSelf(from), loc));
+  xfer::YieldOp::create(inside, loc, result);
+  return map.getResult();
+}
+
+Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
+  Value result = call->getResult(0);
+  switch (region.accessOf(call, operand)) {
+  case OperandAccess::Memory:
+    return load(side, cast<BlockArgument>(operand), FusedRegion::broadcastWindow(typeOf(operand), typeOf(result).getShape()),
+                region.isFull(result));
+  case OperandAccess::OfRow: {
+    Value tile = tileOf(side, operand);
+    return xfer::BroadcastOp::create(side.at, call.getLoc(), tileType(cast<xfer::TileType>(tile.getType()).getElementType(), true), tile);
+  }
+  case OperandAccess::SameIndex:
+    return tileOf(side, operand);
+  case OperandAccess::Illegal:
+    break;
+  }
+  return {}; // FusedRegion::check has looked
+}
+
+/// One value per row: squared, combined, scaled and rooted as the reduction says.
+Value FusedBuilder::reduced(Side &side, aten::CallOp call, const RowReduction &reduction) {
+  Type wide = reduction.accumulation, element = typeOf(call->getResult(0)).getElementType();
+  Value rows = tileOf(side, getReducedTensor(call));
+  Type from = getElementTypeOrSelf(cast<xfer::TileType>(rows.getType()).getElementType());
+  if (from != wide || reduction.squares)
+    rows = mapped(side, rows, wide, [&](OpBuilder &b, Value x) {
+      x = convertElement(b, loc, x, wide);
+      return reduction.squares ? arith::MulFOp::create(b, loc, x, x).getResult() : x;
+    });
+  Value whole = xfer::RowReduceOp::create(side.at, call.getLoc(), tileType(wide, false), reduction.kind, rows);
+  if (reduction.scale == 1 && !reduction.squares && element == wide)
+    return whole;
+  return mapped(side, whole, element, [&](OpBuilder &b, Value x) {
+    if (reduction.scale != 1)
+      x = arith::MulFOp::create(b, loc, x, arith::ConstantOp::create(b, loc, b.getFloatAttr(wide, reduction.scale)));
+    if (reduction.squares)
+      x = math::SqrtOp::create(b, loc, x);
+    return convertElement(b, loc, x, element);
+  });
+}
+
+/// The tile of a value of the region.
+Value FusedBuilder::tileOf(Side &side, Value value) {
+  value = FusedRegion::resolve(value);
+  if (Value tile = side.tiles.lookup(value))
+    return tile;
+  if (auto leaf = dyn_cast<BlockArgument>(value))
+    return load(side, leaf, typeOf(leaf), region.isFull(leaf));
+  auto call = value.getDefiningOp<aten::CallOp>();
+  Value tile;
+  if (std::optional<RowReduction> reduction = getRowReduction(call)) {
+    tile = reduced(side, call, *reduction);
+  } else {
+    SmallVector<Value> tiles;
+    for (Value operand : call.getInputs())
+      tiles.push_back(operandOf(side, call, operand));
+    auto map = xfer::MapOp::create(side.at, call.getLoc(), tileType(typeOf(value).getElementType(), region.isFull(value)), tiles);
+    Block &body = map.getBody().emplaceBlock();
+    for (Value operand : call.getInputs())
+      body.addArgument(typeOf(operand).getElementType(), call.getLoc());
+    OpBuilder inside = OpBuilder::atBlockEnd(&body);
+    SmallVector<Value> elements(body.args_begin(), body.args_end());
+    xfer::YieldOp::create(inside, call.getLoc(), buildElementwise(inside, call, elements));
+    tile = map.getResult();
+  }
+  side.tiles[value] = tile;
+  return tile;
+}
+
+/// The contributions added in rank order in the accumulation type, rounded once.
+Value FusedBuilder::combined(Side &side, ValueRange contributions) {
+  auto reduce = cast<comm::AllReduceOp>(region.collective().getOperation());
+  Type element = reduce.getInput().getType().getElementType();
+  auto map = xfer::MapOp::create(side.at, loc, tileType(element, false), contributions);
+  Block &body = map.getBody().emplaceBlock();
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  Value sum;
+  for (size_t rank = 0; rank < contributions.size(); ++rank) {
+    Value value = convertElement(inside, loc, body.addArgument(element, loc), reduce.getAccumulation());
+    sum = sum ? arith::AddFOp::create(inside, loc, sum, value).getResult() : value;
+  }
+  xfer::YieldOp::create(inside, loc, convertElement(inside, loc, sum, element));
+  return map.getResult();
+}
+
+void FusedBuilder::produce(Block &block) {
+  Side side(block);
+  Value value = tileOf(side, region.collective().getCollectiveInputs().front());
+  Value message = xfer::LineOp::create(side.at, loc, xfer::TileType::get(builder.getContext(), line), value);
+  auto mechanism = xfer::MechanismAttr::get(builder.getContext(), schedule.getMechanism());
+  Value token = xfer::PutOp::create(side.at, loc, xfer::TokenType::get(builder.getContext()), message, buffer, Value(), side.chunk, mechanism,
+                                    /*self=*/builder.getUnitAttr());
+  xfer::SignalOp::create(side.at, loc, flags, Value(), side.chunk, token, inBand());
+}
+
+void FusedBuilder::consume(Block &block) {
+  Side side(block);
+  int64_t ranks = region.collective().getGroup().getSize();
+  Value arrived = xfer::WaitOp::create(side.at, loc, xfer::TokenType::get(builder.getContext()), flags, Value(), side.chunk, inBand());
+  SmallVector<Type> lines(ranks, xfer::TileType::get(builder.getContext(), line));
+  auto all = xfer::ContributionsOp::create(side.at, loc, lines, buffer, Value(), side.chunk, arrived);
+  SmallVector<Value> contributions;
+  for (Value tile : all.getTiles())
+    contributions.push_back(xfer::PartOp::create(side.at, loc, tileType(line.getElementType(), false), tile, 0));
+  side.tiles[region.collective().getCollectiveResults().front()] = combined(side, contributions);
+  for (auto [number, value] : llvm::enumerate(op.getEntry().getTerminator()->getOperands())) {
+    Value dest = argumentFor(op.getInputs().size() + number, typeOf(value));
+    xfer::StoreOp::create(side.at, value.getLoc(), tileOf(side, value), dest, Value(), Value(), side.chunk);
+  }
+}
+
+FailureOr<SmallVector<Value>> FusedBuilder::build(StringRef name) {
+  std::string why;
+  if (failed(region.check(why)))
+    return op.emitOpError() << "has no form as one kernel: " << why;
+  Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
+  line = VectorType::get({16 / xfer::elementBytes(element)}, element);
+  int64_t chunk = schedule.getChunk() / 16;
+
+  std::string summary, place;
+  if (auto file = dyn_cast<FileLineColLoc>(loc))
+    place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + " ").str();
+  int64_t calls = llvm::range_size(op.getEntry().getOps<aten::CallOp>());
+  llvm::raw_string_ostream(summary) << place << region.collective()->getName().stripDialect() << " of " << region.rows() << " x " << element
+                                    << " fused with " << calls << (calls == 1 ? " operator" : " operators");
+  kernel = xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), region.collective().getGroup(), schedule,
+                                  op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
+                                  xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(),
+                                  comm::ReduceKindAttr(), DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  Block &entry = kernel.getBody().emplaceBlock();
+  OpBuilder at = OpBuilder::atBlockEnd(&entry);
+  buffer = xfer::SymmBufferOp::create(at, loc,
+                                      xfer::SymmType::get(at.getContext(), line, chunk, schedule.getSlots(), 2,
+                                                          inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
+  flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(at.getContext()));
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(region.rows()), at.getI64IntegerAttr(chunk));
+  for (Region *part : {&pipeline.getProduce(), &pipeline.getConsume()})
+    part->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
+  produce(pipeline.getProduce().front());
+  consume(pipeline.getConsume().front());
+  return operands;
+}
+
+FailureOr<SmallVector<Value>> pkb::buildFusedKernel(OpBuilder &builder, comm::FusedOp op, StringRef name, WindowOf windowOf) {
+  auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+  if (!schedule)
+    return op.emitOpError() << "must have a schedule (attribute " << xfer::kScheduleAttrName << "); run pkb-select-mechanism first";
+  return FusedBuilder(builder, op, schedule, windowOf).build(name);
+}

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- FusedSchedules.cpp - schedules of kernels over rows --------------===//
+//
+// A warp takes a row and sends one line of 16 bytes for it, so such a kernel is as long as its pass over memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/Select/Schedules.h"
+
+#include "pkb_rt/layout.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace pkb;
+using namespace pkb::xfer;
+using llvm::divideCeil;
+
+/// Bytes of the line that a rank sends to one other for each row.
+static constexpr int64_t kLineBytes = 16;
+
+static double predict(const RowExchange &exchange, const Machine &machine, Mechanism mechanism) {
+  double wire = static_cast<double>(exchange.rows) * kLineBytes * (exchange.ranks - 1);
+  bool lines = mechanism == Mechanism::LL;
+  double rate = lines ? machine.rates.llPeakGBs : machine.rates.ldstPeakGBs;
+  return machine.rates.kernelUs + (lines ? 1 : 2) * machine.rates.hopUs + machine.rates.orderUs + wire / (rate * 1e3) +
+         exchange.localBytes / (machine.rates.hbmGBs * 1e3);
+}
+
+llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine) {
+  constexpr int64_t warp = 32, mostThreads = 512, rowsInFlight = 4;
+  int64_t rows = std::max<int64_t>(exchange.rows, 1);
+  // Two blocks on a multiprocessor where there are rows enough, a warp for each of a block's rows.
+  int64_t blocks = std::min<int64_t>({static_cast<int64_t>(divideCeil(rows, rowsInFlight)), 2 * machine.sms, PKB_MAX_BLOCKS});
+  int64_t perBlock = divideCeil(rows, blocks);
+  blocks = divideCeil(rows, perBlock);
+  int64_t threads = std::min(perBlock * warp, mostThreads);
+  int64_t perSm = divideCeil(blocks, machine.sms);
+  auto schedule = [&](Mechanism mechanism) {
+    return ScheduleAttr::get(context, mechanism, blocks, threads, perBlock * kLineBytes, /*depth=*/0, /*slots=*/1, /*unroll=*/4, perSm);
+  };
+  llvm::SmallVector<Choice> choices;
+  for (Mechanism mechanism : {Mechanism::LdSt, Mechanism::LL}) {
+    Choice choice{mechanism, {}, 0, {}};
+    int64_t need = mechanism == Mechanism::LL ? 2 * rows * kLineBytes : exchange.ranks * blocks * perBlock * kLineBytes;
+    int64_t room = mechanism == Mechanism::LL ? pkb_ll_slot_bytes(exchange.ranks) : pkb_stage_bytes(exchange.ranks, exchange.arenaBytes);
+    if (need > room) {
+      choice.reason = llvm::formatv("{0} rows need {1} bytes of {2}, there are {3}", rows, need,
+                                    mechanism == Mechanism::LL ? "LL lines" : "staging", room);
+    } else {
+      choice.schedule = schedule(mechanism);
+      choice.predictedUs = predict(exchange, machine, mechanism);
+    }
+    choices.push_back(choice);
+  }
+  return choices;
+}

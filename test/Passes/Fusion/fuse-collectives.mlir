@@ -1,0 +1,107 @@
+// RUN: pkb-opt %s -split-input-file -pkb-fuse-collectives | FileCheck %s
+// RUN: pkb-opt %s -split-input-file -pkb-fuse-collectives --remarks-filter=fusion -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// A second run changes nothing.
+// RUN: pkb-opt %s -split-input-file -pkb-fuse-collectives -pkb-fuse-collectives | FileCheck %s
+
+// What the message is computed from and what is computed from the result moves into one region; the calls are unchanged.
+// CHECK-LABEL: func.func @norm
+// CHECK-SAME: (%[[X:.*]]: tensor<8x64xbf16>, %[[W:.*]]: tensor<64xbf16>)
+// CHECK-NEXT: %[[R:.*]] = comm.fused(%[[X]], %[[W]]) : (tensor<8x64xbf16>, tensor<64xbf16>) -> tensor<8x64xbf16> {
+// CHECK: ^bb0(%[[A:.*]]: tensor<8x64xbf16>, %[[B:.*]]: tensor<64xbf16>):
+// CHECK-NEXT: %[[WIDE:.*]] = aten.call "aten::_to_copy"(%[[A]])
+// CHECK-NEXT: aten.call "aten::pow"
+// CHECK-NEXT: aten.call "aten::sum"
+// CHECK-NEXT: comm.all_reduce
+// CHECK-NEXT: aten.call "aten::rsqrt"
+// CHECK-NEXT: aten.call "aten::mul" overload "Tensor"(%[[WIDE]],
+// CHECK-NEXT: aten.call "aten::_to_copy"
+// CHECK-NEXT: %[[Y:.*]] = aten.call "aten::mul" overload "Tensor"(%[[B]],
+// CHECK-NEXT: comm.yield %[[Y]] : tensor<8x64xbf16>
+// CHECK: return %[[R]]
+// REMARK: remark: [Passed] fused | {{.*}}all_reduce is one kernel with _to_copy, pow, sum before it and rsqrt, mul, _to_copy, mul after it
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @norm(%x: tensor<8x64xbf16>, %w: tensor<64xbf16>) -> tensor<8x64xbf16> {
+    %0 = aten.call "aten::_to_copy"(%x) args [#aten.operand<0>] kwargs {dtype = #aten.dtype<float32>} returns [#aten.result<0>] : (tensor<8x64xbf16>) -> tensor<8x64xf32>
+    %1 = aten.call "aten::pow" overload "Tensor_Scalar"(%0) args [#aten.operand<0>, 2] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %2 = aten.call "aten::sum" overload "dim_IntList"(%1) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %3 = comm.all_reduce sum %2 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+    %4 = aten.call "aten::rsqrt"(%3) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8x1xf32>) -> tensor<8x1xf32>
+    %5 = aten.call "aten::mul" overload "Tensor"(%0, %4) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+    %6 = aten.call "aten::_to_copy"(%5) args [#aten.operand<0>] kwargs {dtype = #aten.dtype<bfloat16>} returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xbf16>
+    %7 = aten.call "aten::mul" overload "Tensor"(%w, %6) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<64xbf16>, tensor<8x64xbf16>) -> tensor<8x64xbf16>
+    return %7 : tensor<8x64xbf16>
+  }
+}
+
+// -----
+
+// What comes after stays outside from the first operator that has no form in the kernel; a value that is used on both sides is a result.
+// CHECK-LABEL: func.func @stops_at_softmax
+// CHECK: %[[R:.*]]:2 = comm.fused
+// CHECK: %[[T:.*]] = comm.all_reduce
+// CHECK-NEXT: %[[Y:.*]] = aten.call "aten::mul"
+// CHECK-NEXT: comm.yield %[[T]], %[[Y]]
+// CHECK: %[[S:.*]] = aten.call "aten::_softmax"(%[[R]]#1)
+// CHECK: return %[[R]]#0, %[[S]]
+// REMARK: all_reduce is one kernel with sum before it and mul after it
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @stops_at_softmax(%x: tensor<8x64xf32>) -> (tensor<8x1xf32>, tensor<8x64xf32>) {
+    %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+    %2 = aten.call "aten::mul" overload "Tensor"(%x, %1) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+    %3 = aten.call "aten::_softmax"(%2) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %1, %3 : tensor<8x1xf32>, tensor<8x64xf32>
+  }
+}
+
+// -----
+
+// A reduction that others need as well stays outside, and then there are no rows to work on.
+// CHECK-LABEL: func.func @shared_statistic
+// CHECK-NOT: comm.fused
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: only an all_reduce of reductions of rows shares a kernel
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @shared_statistic(%x: tensor<8x64xf32>) -> (tensor<8x1xf32>, tensor<8x1xf32>) {
+    %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+    %2 = aten.call "aten::neg"(%1) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8x1xf32>) -> tensor<8x1xf32>
+    return %0, %2 : tensor<8x1xf32>, tensor<8x1xf32>
+  }
+}
+
+// -----
+
+// The other operand of the product is made after the collective: the product stays where it is.
+// CHECK-LABEL: func.func @operand_comes_later
+// CHECK: comm.fused
+// CHECK-NOT: aten::mul
+// CHECK: comm.yield
+// CHECK: aten.call "aten::bernoulli"
+// CHECK: aten.call "aten::mul"
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @operand_comes_later(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
+    %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+    %2 = aten.call "aten::bernoulli"(%1) args [#aten.operand<0>] returns [#aten.result<0>] rng : (tensor<8x1xf32>) -> tensor<8x1xf32>
+    %3 = aten.call "aten::mul" overload "Tensor"(%1, %2) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x1xf32>, tensor<8x1xf32>) -> tensor<8x1xf32>
+    return %3 : tensor<8x1xf32>
+  }
+}
+
+// -----
+
+// A write in place to a tensor of the caller is not moved; one to a tensor that the kernel makes is an operator like any other.
+// CHECK-LABEL: func.func @writes
+// CHECK: comm.fused
+// CHECK: aten.call "aten::div_"
+// CHECK: comm.yield
+// CHECK: aten.call "aten::mul_"
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @writes(%x: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x1xf32>) {
+    %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+    %2 = aten.call "aten::div_" overload "Tensor"(%1) args [#aten.operand<0>, 2] returns [#aten.operand<0>] mutates [0] : (tensor<8x1xf32>) -> tensor<8x1xf32>
+    %3 = aten.call "aten::mul_" overload "Tensor"(%x, %2) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.operand<0>] mutates [0] : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+    return %3, %2 : tensor<8x64xf32>, tensor<8x1xf32>
+  }
+}
