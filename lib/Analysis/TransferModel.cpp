@@ -335,7 +335,7 @@ TransferModel::TransferModel(xfer::KernelOp kernel) : kernel(kernel), ranks(kern
       tensors.assign(select.getTensors().begin(), select.getTensors().end());
     for (Value tensor : tensors)
       if (auto argument = dyn_cast<BlockArgument>(tensor))
-        tileBytes[argument.getArgNumber()] = xfer::elementBytes(cast<xfer::TileType>(tile.getType()).getElementType());
+        tileBytes[argument.getArgNumber()] = xfer::elementBytes(getElementTypeOrSelf(cast<xfer::TileType>(tile.getType()).getElementType()));
   };
   kernel.walk([&](xfer::LoadOp load) { note(load.getSource(), load.getTile()); });
   kernel.walk([&](xfer::StoreOp store) { note(store.getDest(), store.getTile()); });

@@ -48,7 +48,7 @@ llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> readFile(const std::string &
 llvm::Expected<Module> parse(std::unique_ptr<llvm::MemoryBuffer> buffer, const std::string &path, MLIRContext &context,
                              llvm::SourceMgr &sources) {
   if (looksLikeBundle(buffer->getBuffer()))
-    return importBundle(buffer->getBuffer(), path, context);
+    return importBundle({buffer->getBuffer()}, path, /*worldSize=*/0, context);
   llvm::SourceMgr own;
   own.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(*buffer, /*RequiresNullTerminator=*/false), llvm::SMLoc());
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());

@@ -107,14 +107,13 @@ void RankPrograms::checkSame(Collective op, Collective first) {
       list.set(attribute.getName(), attribute.getValue());
     return list.getDictionary(op->getContext());
   };
-  bool uneven = isa<comm::UnevenOpInterface>(op.getOperation());
   auto sizesOf = [&](Operation *op) {
     SmallVector<std::pair<Type, int64_t>> sizes;
     for (Type type : llvm::concat<const Type>(
              SmallVector<Type>(op->getOperandTypes()),
              SmallVector<Type>(op->getResultTypes())))
       if (auto tensor = dyn_cast<RankedTensorType>(type))
-        sizes.emplace_back(tensor.getElementType(), uneven || !tensor.hasStaticShape() ? -1 : tensor.getNumElements());
+        sizes.emplace_back(tensor.getElementType(), tensor.hasStaticShape() ? tensor.getNumElements() : -1);
       else
         sizes.emplace_back(type, 1);
     return sizes;

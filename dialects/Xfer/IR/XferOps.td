@@ -120,7 +120,7 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
                        OptionalAttr<DenseI64ArrayAttr>:$sources, OptionalAttr<DenseI64ArrayAttr>:$counts);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`fused` $fused^)? (`by` $reduction^)? (`factors` $factors^)? 
+    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`fused` $fused^)? (`by` $reduction^)? (`factors` $factors^)?
     (`root` $root^)? (`sources` $sources^)? (`counts` $counts^)? attr-dict-with-keyword custom<Body>($body)
   }];
   let hasVerifier = 1;

@@ -192,7 +192,7 @@ xfer.kernel @k group(<[[0, 1]]>)
 // -----
 
 // kernel_c1: only a fused kernel has tensors with gaps.
-// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape, got: 'memref<4x64xf32, strided<[128, 1]>>'}}
+// expected-error @+1 {{'xfer.kernel' op argument 0 must be a contiguous memref of static shape or of one unknown dimension, got: 'memref<4x64xf32, strided<[128, 1]>>'}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
 ^bb0(%x: memref<4x64xf32, strided<[128, 1]>>):
