@@ -170,7 +170,7 @@ static std::optional<std::string> violation(Condition condition, const Mechanism
     break;
   case Condition::Even:
     if (!question.even)
-      return std::string("messages differ in size, or some ranks send none");
+      return std::string("some messages are empty, or some ranks send none");
     break;
   case Condition::FitsLines:
     if (int64_t room = pkb_ll_slot_bytes(ranks) / 2; bytes > room)

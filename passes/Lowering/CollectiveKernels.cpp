@@ -70,8 +70,8 @@ private:
   int64_t count(int64_t source, int64_t target) const;
   Value entry(OpBuilder &at, function_ref<int64_t(int64_t, int64_t)> number, Value source, Value target);
   Value clipped(OpBuilder &at, Value chunk, Value source, Value target);
-  Place input(OpBuilder &at, Value chunk, Value source, Value target);
-  Place result(OpBuilder &at, Value chunk, Value source, Value target);
+  Place input(OpBuilder &at, Value piece, Value source, Value target);
+  Place result(OpBuilder &at, Value piece, Value source, Value target);
   Place tensorOf(OpBuilder &at, ValueRange tensors, Value rank);
   Value load(OpBuilder &at, const Place &place);
   void store(OpBuilder &at, Value value, const Place &place);
@@ -258,12 +258,12 @@ Place ExchangeBuilder::tensorOf(OpBuilder &at, ValueRange tensors, Value rank) {
   return {xfer::SelectOp::create(at, loc, tensors.front().getType(), rank, tensors), {}, {}, {}};
 }
 
-/// Where `source`, which is this rank, has its message for `target`.
-Place ExchangeBuilder::input(OpBuilder &at, Value chunk, Value source, Value target) {
+/// Where `source`, which is this rank, has its message for `target`; `piece` is what a chunk has of it.
+Place ExchangeBuilder::input(OpBuilder &at, Value piece, Value source, Value target) {
   Place place{inputs.front(), {}, {}, {}};
   if (exchange.isPersonal())
     place = tensorOf(at, inputs, target);
-  place.chunk = clipped(at, chunk, source, target);
+  place.chunk = piece;
   if (!uneven() || !place.part)
     return place;
   place.part = {};
@@ -277,12 +277,12 @@ Place ExchangeBuilder::input(OpBuilder &at, Value chunk, Value source, Value tar
   return place;
 }
 
-/// Where `target`, which is this rank, keeps the message of `source`.
-Place ExchangeBuilder::result(OpBuilder &at, Value chunk, Value source, Value target) {
+/// Where `target`, which is this rank, keeps the message of `source`; `piece` is what a chunk has of it.
+Place ExchangeBuilder::result(OpBuilder &at, Value piece, Value source, Value target) {
   Place place{results.front(), {}, {}, {}};
   if (exchange.isCollected())
     place = tensorOf(at, results, source);
-  place.chunk = clipped(at, chunk, source, target);
+  place.chunk = piece;
   if (!uneven() || !place.part)
     return place;
   place.part = {};
@@ -334,15 +334,12 @@ void ExchangeBuilder::produce(Block &block) {
   if (toAll && !exchange.isPersonal()) {
     onRanks(at, senders, [&](OpBuilder &inside) {
       Value own = uneven() || !exchange.reduces() ? me(inside) : Value();
-      Place source = input(inside, chunk, own, own);
-      Value value = load(inside, source), token = put(inside, value, Value(), source.chunk);
+      Value piece = clipped(inside, chunk, own, own);
+      Value value = load(inside, input(inside, piece, own, own)), token = put(inside, value, Value(), piece);
       if (inside.getInsertionBlock() == &block)
         tokens.push_back(token);
-      // The own message is already where it is read.
-      if ((kept = !exchange.reduces())) {
-        Place dest = result(inside, chunk, own, own);
-        store(inside, value, {dest.tensor, dest.part, dest.at, source.chunk});
-      }
+      if ((kept = !exchange.reduces())) // the own message is already where it is read
+        store(inside, value, result(inside, piece, own, own));
     });
   } else if (toAll) {
     onRanks(at, senders, [&](OpBuilder &inside) {
@@ -350,8 +347,8 @@ void ExchangeBuilder::produce(Block &block) {
       Block &body = peers.getBody().emplaceBlock();
       Value peer = body.addArgument(at.getIndexType(), loc);
       OpBuilder each = OpBuilder::atBlockEnd(&body);
-      Place source = input(each, chunk, uneven() ? me(each) : Value(), peer);
-      put(each, load(each, source), peer, source.chunk);
+      Value own = uneven() ? me(each) : Value(), piece = clipped(each, chunk, own, peer);
+      put(each, load(each, input(each, piece, own, peer)), peer, piece);
     });
   } else {
     SmallVector<int64_t> targets(size, exchange.root.value_or(-1));
@@ -371,9 +368,9 @@ void ExchangeBuilder::produce(Block &block) {
   xfer::SignalOp::create(at, loc, flags, Value(), chunk, tokens, inBand());
   if (!kept)
     onRanks(at, keepers, [&](OpBuilder &inside) {
-      Value own = me(inside);
-      Value value = load(inside, input(inside, chunk, own, own));
-      store(inside, value, result(inside, chunk, own, own));
+      Value own = me(inside), piece = clipped(inside, chunk, own, own);
+      Value value = load(inside, input(inside, piece, own, own));
+      store(inside, value, result(inside, piece, own, own));
     });
 }
 
@@ -389,8 +386,9 @@ void ExchangeBuilder::consume(Block &block) {
     body(each, peer);
   };
   auto take = [&](OpBuilder &inside, Value peer, Value arrived) {
-    Place dest = result(inside, chunk, peer, uneven() ? me(inside) : Value());
-    store(inside, xfer::ConsumeOp::create(inside, loc, tile, buffer, peer, dest.chunk, arrived), dest);
+    Value own = uneven() ? me(inside) : Value(), piece = clipped(inside, chunk, peer, own);
+    Value value = xfer::ConsumeOp::create(inside, loc, tile, buffer, peer, piece, arrived);
+    store(inside, value, result(inside, piece, peer, own));
   };
 
   if (exchange.collective == Collective::AllGather || exchange.collective == Collective::AllToAll)
@@ -403,11 +401,11 @@ void ExchangeBuilder::consume(Block &block) {
     auto combines = [&](int64_t rank) { return exchange.sends(rank, rank); };
     return onRanks(at, ranksThat(combines), [&](OpBuilder &inside) {
       Value own = exchange.isPersonal() || uneven() ? me(inside) : Value();
-      Place source = input(inside, chunk, own, own);
+      Value piece = clipped(inside, chunk, own, own);
       SmallVector<Type> tiles(size, tile);
-      auto all = xfer::ContributionsOp::create(inside, loc, tiles, buffer, load(inside, source), source.chunk, arrived);
-      Place dest = result(inside, chunk, own, own);
-      store(inside, exchange.combination->build(inside, loc, all.getTiles()), {dest.tensor, dest.part, dest.at, source.chunk});
+      Value mine = load(inside, input(inside, piece, own, own));
+      auto all = xfer::ContributionsOp::create(inside, loc, tiles, buffer, mine, piece, arrived);
+      store(inside, exchange.combination->build(inside, loc, all.getTiles()), result(inside, piece, own, own));
     });
   }
   auto gets = [&](int64_t rank) {

@@ -22,7 +22,7 @@ struct MechanismQuestion {
   mlir::Type element;
   int64_t ranks = 1;        // of the group
   int64_t messageBytes = 0; // from one rank to one other, the largest
-  bool even = true;         // every rank sends a message of this size to every other
+  bool even = true;         // every rank sends every other one a message, none of them empty
   int64_t arenaBytes = 0;   // of a channel's region on one rank
   int64_t copyEngines = 0;  // of one device
 };

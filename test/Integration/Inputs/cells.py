@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The cells of the value matrix: one collective on one dtype, as text of level L1, with inputs and what the recorder's definition gives for them."""
+import math
+
+import torch
+from pkb.export import collectives
+from pkb.export.collectives import Collective
+
+F8 = (torch.float8_e4m3fn, torch.float8_e5m2)
+NAMES = {
+    torch.float64: ("f64", "f64"), torch.float32: ("f32", "f32"), torch.float16: ("f16", "f32"), torch.bfloat16: ("bf16", "f32"),
+    F8[0]: ("f8E4M3FN", "f32"), F8[1]: ("f8E5M2", "f32"), torch.int8: ("i8", "i8"), torch.int16: ("i16", "i16"), torch.int32: ("i32", "i32"),
+    torch.int64: ("i64", "i64"), torch.uint8: ("ui8", "ui8"), torch.bool: ("i1", "i1"), torch.complex64: ("complex<f32>", "complex<f32>"),
+    torch.complex128: ("complex<f64>", "complex<f64>"),
+}  # fmt: skip
+DTYPES = list(NAMES)
+REDUCING = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_v")
+MOVING = ("all_gather", "all_gather_v", "all_to_all", "all_to_all_v", "broadcast", "gather", "scatter", "permute")
+ROOTED = ("reduce", "broadcast", "gather", "scatter")
+SIZES = (33, 1, 0)
+
+
+def kinds(dtype):
+    if dtype.is_complex:
+        return ("sum", "avg", "premul_sum")
+    if dtype.is_floating_point:
+        return ("sum", "avg", "min", "max", "prod", "premul_sum")
+    return ("sum", "min", "max", "prod", "band", "bor", "bxor")
+
+
+class _Payload:
+    def __init__(self, pieces):
+        self.pieces = pieces
+
+    def piece(self, index):
+        return self.pieces[index]
+
+
+class _Meeting:
+    """Stands for the exchange between ranks: first it listens to what each rank brings, then it hands all of it out."""
+
+    def __init__(self, rank):
+        self.rank, self.brought, self.peers = rank, None, None
+
+    def meet(self, group, meta, pieces):
+        if self.peers is None:
+            self.brought = (meta, _Payload([bytes(p) for p in pieces]))
+            raise StopIteration
+        return self.peers
+
+
+class Cell:
+    """One call. `rows`: the ranks of the group, row by row; `size`: elements of a message (the longest, if they differ)."""
+
+    def __init__(self, name, dtype, size, rows, kind=None, listed=False, salt=0):
+        self.name, self.dtype, self.size, self.rows, self.kind, self.listed, self.salt = name, dtype, size, rows, kind, listed, salt
+        self.ways = len(rows[0])
+        self.roots = [row[(number + salt) % self.ways] for number, row in enumerate(rows)]
+        self.uneven = name.endswith("_v")
+
+    def label(self):
+        return f"{self.name} {self.kind or ''} {NAMES[self.dtype][0]} x {self.size} {'list ' if self.listed else ''}{self.rows}"
+
+    def row_of(self, rank):
+        return next((row for row in self.rows if rank in row), None)
+
+    def counts(self, row):
+        """all_to_all_v: a table, sums of rows and columns are equal; else a number per rank. Zeros among them."""
+        part = [max(0, self.size - (k + self.salt) % (self.size + 2)) for k in range(self.ways)]
+        if self.name != "all_to_all_v":
+            return part
+        return [[part[(d - s) % self.ways] for d in range(self.ways)] for s in range(self.ways)]
+
+    def factors(self):
+        return [1 / (rank + 2 + self.salt % 3) for rank in range(len(self.rows) * self.ways)] if self.kind == "premul_sum" else None
+
+    def pairs(self, row):
+        """A ring, with a gap where there is room for one; a rank alone sends to itself."""
+        last = self.ways - (self.salt % 2 if self.ways > 1 else 0)
+        return [(row[k], row[(k + 1) % self.ways]) for k in range(last)]
+
+    # Shapes, equal on all ranks: an uneven collective leaves the end of the longest tensor alone.
+
+    def totals(self):
+        """Elements of each input and of each result."""
+        n, w, name = self.size, self.ways, self.name.removesuffix("_v")
+        whole = sum(self.counts(self.rows[0])[0]) if self.name == "all_to_all_v" else sum(self.counts(self.rows[0])) if self.uneven else n * w
+        parts = [n] * w
+        if self.uneven and self.name != "all_to_all_v":
+            parts = self.counts(self.rows[0])
+        longest = max(self.counts(self.rows[0])) if self.uneven and self.name != "all_to_all_v" else n
+        personal, collected = name in ("all_to_all", "reduce_scatter", "scatter"), name in ("all_to_all", "all_gather", "gather")
+        inputs = (parts if self.listed else [whole]) if personal else [longest]
+        results = (parts if self.listed else [whole]) if collected else [longest]
+        return inputs, results
+
+    def text(self, number):
+        """(arguments, operation, results): lines of level L1."""
+        element, accumulation = NAMES[self.dtype]
+        inputs, results = self.totals()
+        type_of = lambda n: f"tensor<{n}x{element}>"  # noqa: E731
+        arguments = [f"%c{number}_{k}" for k in range(len(inputs))]
+        group = "<[" + ", ".join(str(list(row)) for row in self.rows) + "]>"
+        words = [f"%r{number}{':' + str(len(results)) if len(results) > 1 else ''} = comm.{self.name}"]
+        words += [self.kind] if self.kind else []
+        words += [", ".join(arguments), "in", group]
+        if self.name in ROOTED:
+            words += ["from" if self.name in ("broadcast", "scatter") else "to", str(self.roots)]
+        if self.name == "all_to_all_v":
+            words += ["counts", str([line for row in self.rows for line in self.counts(row)])]
+        elif self.uneven:
+            words += ["counts", str([n for row in self.rows for n in self.counts(row)])]
+        if self.name == "permute":
+            words += ["pairs", str([list(p) for row in self.rows for p in self.pairs(row)])]
+        if self.kind:
+            words += [f"factors {self.factors()}"] if self.kind == "premul_sum" else []
+            words += ["accumulate", accumulation, "deterministic"]
+        types = [type_of(n) for n in inputs]
+        if self.name in ("all_reduce", "reduce", "broadcast"):
+            words += [":", types[0]]
+        else:
+            outs = [type_of(n) for n in results]
+            words += [": (" + ", ".join(types) + ") ->", outs[0] if len(outs) == 1 else "(" + ", ".join(outs) + ")"]
+        names = [f"%r{number}"] if len(results) == 1 else [f"%r{number}#{k}" for k in range(len(results))]
+        return ([f"{a}: {t}" for a, t in zip(arguments, types)], " ".join(words), list(zip(names, [type_of(n) for n in results])))
+
+    def inputs(self, rank, call):
+        generator = torch.Generator().manual_seed(1000003 * call + 1009 * rank + self.salt)
+        return [_values(self.dtype, n, generator) for n in self.totals()[0]]
+
+    def expected(self, given, rank):
+        """What the results are on `rank`, None where they are not defined. given[r]: inputs of rank r."""
+        row = self.row_of(rank)
+        count = len(self.totals()[1])
+        if row is None:
+            return [None] * count
+        if self.name == "permute":
+            source = next((s for s, d in self.pairs(row) if d == rank), None)
+            return [None if source is None else given[source][0]]
+        root = self.roots[self.rows.index(row)]
+        if self.name == "reduce" and rank != root:
+            return [given[rank][0]]
+        if self.name == "gather" and rank != root:
+            return [None] * count
+        meetings = {r: _Meeting(r) for r in row}
+        for r in row:
+            try:
+                collectives.execute(meetings[r], self._call(row, r, given[r]))
+            except StopIteration:
+                pass
+        meetings[rank].peers = [meetings[r].brought for r in row]
+        outputs = collectives.execute(meetings[rank], self._call(row, rank, given[rank]))
+        outputs = [o.reshape(-1) for o in outputs]
+        return [torch.cat(outputs)] if self.name == "gather" and not self.listed else outputs
+
+    def _call(self, row, rank, tensors):
+        me, w, name = row.index(rank), len(row), self.name.removesuffix("_v")
+        counts = self.counts(row) if self.uneven else None
+        splits, outputs = None, [[n] for n in self.totals()[1]]
+        if self.name == "all_to_all_v":
+            splits = {"in": counts[me], "out": [counts[s][me] for s in range(w)]}
+        elif self.name == "all_gather_v":
+            tensors = [tensors[0][: counts[me]]]
+            outputs = [[n] for n in counts] if self.listed else [[sum(counts)]]
+        elif self.name == "reduce_scatter_v":
+            tensors = list(tensors[0].split(counts)) if not self.listed else tensors
+            outputs = [[counts[me]]]
+        elif name == "gather" and not self.listed:
+            outputs = [[self.size] for _ in row]
+        elif name == "scatter" and not self.listed:
+            tensors = list(tensors[0].split(self.size)) if self.size else [tensors[0]] * w
+        return Collective(name, tuple(row), tensors, outputs, self.dtype, "matrix", reduce=self.kind,
+                          factor=self.factors()[self.rows.index(row) * w + me] if self.kind == "premul_sum" else None,
+                          root=row.index(self.roots[self.rows.index(row)]) if self.name in ROOTED else None, splits=splits)  # fmt: skip
+
+    def agrees(self, found, expected):
+        """Bit for bit; but a NaN is a NaN, of two zeros either is their minimum, and complex numbers are scaled as pairs of reals."""
+        found = found.reshape(-1)[: expected.numel()]
+        if self.dtype.is_complex:
+            found, expected = torch.view_as_real(found), torch.view_as_real(expected.contiguous())
+        if not found.is_floating_point():
+            return torch.equal(found, expected)
+        a, b = found.double(), expected.double()
+        same = (a == b) | (a.isnan() & b.isnan())
+        if self.kind not in ("min", "max"):
+            same &= (a.signbit() == b.signbit()) | a.isnan()
+        if self.dtype.is_complex and self.kind in ("avg", "premul_sum"):
+            same |= (a - b).abs() <= 4 * torch.finfo(found.dtype).eps * b.abs()
+        return bool(same.all())
+
+
+def _values(dtype, count, generator):
+    if dtype == torch.bool:
+        return torch.randint(0, 2, (count,), generator=generator).bool()
+    if dtype.is_complex:
+        return torch.randn(count, generator=generator, dtype=dtype)
+    if not dtype.is_floating_point:
+        info = torch.iinfo(dtype)
+        low, high = max(info.min, -(2**62)), min(info.max, 2**62)
+        return torch.randint(low, high, (count,), generator=generator, dtype=torch.int64).to(dtype)
+    values = torch.randn(count, generator=generator, dtype=torch.float64)
+    # Rarely what is special: infinities, not a number, both zeros.
+    special = torch.tensor([math.inf, -math.inf, math.nan, 0.0, -0.0], dtype=torch.float64)
+    place = torch.randint(0, 60, (count,), generator=generator)
+    return torch.where(place < len(special), special[place.clamp(max=len(special) - 1)], values).to(dtype)
+
+
+def cells(ranks, mechanism):
+    """All cells of one program. Over the numbers of ranks each pair of collective and dtype meets each size, and each reduction each collective."""
+    found = []
+    everybody = [list(range(ranks))]
+    for d, dtype in enumerate(DTYPES):
+        for k, kind in enumerate(kinds(dtype)):
+            found.append(Cell("all_reduce", dtype, SIZES[(d + k + ranks) % 3 if k else 0], everybody, kind, salt=len(found)))
+        for c, name in enumerate(REDUCING[1:]):
+            kind = kinds(dtype)[(c + ranks) % len(kinds(dtype))]
+            found.append(Cell(name, dtype, SIZES[(c + d + ranks) % 3], everybody, kind, listed=name != "reduce" and (c + d) % 2 == 1, salt=len(found)))
+        for c, name in enumerate(MOVING):
+            listed = ranks > 1 and name in ("all_gather", "all_gather_v", "all_to_all", "gather", "scatter") and (c + d + ranks) % 2 == 1
+            found.append(Cell(name, dtype, SIZES[(c + d + ranks) % 3], everybody, listed=listed, salt=len(found)))
+    if ranks >= 4 and ranks % 2 == 0: # rows that interleave, with roots and gaps of their own
+        halves = [list(range(0, ranks, 2)), list(range(1, ranks, 2))]
+        for c, name in enumerate(REDUCING + MOVING):
+            kind = "sum" if name in REDUCING else None
+            found.append(Cell(name, DTYPES[(c + ranks) % 4], SIZES[0], halves, kind, salt=len(found)))
+    return found
+
+
+def module(chosen, ranks):
+    """The text of a program of level L1 with these cells."""
+    lines, arguments, results = [], [], []
+    for number, cell in enumerate(chosen):
+        ins, operation, outs = cell.text(number)
+        arguments += ins
+        lines.append("  " + operation)
+        results += outs
+    head = f"module attributes {{comm.mesh = #comm.mesh<size = {ranks}>}} {{\nfunc.func @main({', '.join(arguments)}) -> ({', '.join(t for _, t in results)}) {{"
+    tail = f"  return {', '.join(n for n, _ in results)} : {', '.join(t for _, t in results)}\n}}\n}}"
+    return "\n".join([head] + lines + [tail]) + "\n"

@@ -1,0 +1,99 @@
+# RUN: %python %s --ranks 3 --collectives reduce_scatter,gather,permute,all_to_all_v
+# REQUIRES: torch
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every ordering primitive of the emitted kernels is needed: with one of them dropped or weakened, the emulator's proof mode, or a wrong value, must show it.
+
+    mutants.py [--ranks N] [--seeds N] [--collectives all_reduce,...]
+
+A program per collective by ldst, with several chunks per block in a ring, and some by ll. A mutant sits at one site on all ranks; it is killed if one of the
+seeds shows it.
+"""
+import argparse
+import os
+import sys
+import tempfile
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(FOLDER, "Inputs"), os.path.join(os.environ["PKB_SOURCE_DIR"], "runtime", "torch")]
+import cells  # noqa: E402
+import matrix  # noqa: E402
+import ranks as emulated  # noqa: E402
+import torch  # noqa: E402
+
+CALLS = 3
+# Per primitive, what a mutant does that must be found (docs/Rationale/Emulator.md has the whole table). The epoch's are the same in every kernel.
+KINDS = {"signal": ("drop", "relax", "narrow", "value", "peer"), "wait": ("drop", "relax", "narrow", "value", "peer"),
+         "block_barrier": ("drop", "relax"), "epoch_end": ("drop",), "epoch_begin": ("parity",), "store_ll": ("drop", "value"), "load_ll": ("drop",)}  # fmt: skip
+SCHEDULE = "#xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 16, depth = 1, slots = 4, unroll = 1>"
+LINES = "#xfer.schedule<mechanism = ll, blocks = 2, threads = 64, chunk = 80, depth = 0, slots = 1, unroll = 1>"
+
+
+def program(cell, ranks, folder, schedule):
+    """One cell's program by the given schedule, called several times in a row by one launch each."""
+    base = os.path.join(folder, f"{cell.name}_{'ll' if schedule is LINES else 'ldst'}")
+    text = cells.module([cell], ranks)
+    lines = text.split("\n")
+    at = next(i for i, line in enumerate(lines) if " = comm." in line)
+    place = lines[at].rindex(" : ")
+    lines[at] = f"{lines[at][:place]} {{xfer.schedule = {schedule}}}{lines[at][place:]}"
+    with open(base + ".mlir", "w", encoding="utf-8") as f:
+        f.write("\n".join(lines))
+    return base + ".mlir", base + ".cu"
+
+
+def outcome(cell, ranks, path, manifest, seed, mutant):
+    """What a run shows: "" if nothing."""
+    given = [[cell.inputs(rank, call) for rank in range(ranks)] for call in range(CALLS)]
+    result = emulated.Run(path, ranks, lambda call, rank: given[call][rank], manifest["region_bytes"], calls=CALLS, seed=seed, mode=emulated.PROOF,
+                          mutant=mutant, idle=0.3).go()  # fmt: skip
+    if result.finding != "ok":
+        return result.finding
+    if result.error:
+        return f"error: {result.error}"
+    for call in range(CALLS):
+        for rank in range(ranks):
+            for k, want in enumerate(cell.expected(given[call], rank)):
+                if want is not None and not cell.agrees(result.outputs[call][rank][k], want):
+                    return "wrong value"
+    return ""
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=16)
+    parser.add_argument("--collectives", default=",".join(cells.REDUCING + cells.MOVING))
+    options = parser.parse_args()
+    chosen = []
+    everybody = [list(range(options.ranks))]
+    for name in options.collectives.split(","):
+        kind = "sum" if name in cells.REDUCING else None
+        chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), SCHEDULE))
+        if name in ("reduce_scatter", "all_gather_v"):
+            chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), LINES))
+    killed, alive, tried = 0, [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for cell, schedule in chosen:
+            source, path = program(cell, options.ranks, folder, schedule)
+            status, error = matrix.compile_program(source, path, options.ranks)
+            if status:
+                alive.append(f"{cell.label()}: {error}")
+                continue
+            manifest = matrix.manifest_of(path)
+            for seed in range(3):
+                if found := outcome(cell, options.ranks, path, manifest, seed, None):
+                    alive.append(f"{cell.label()} without a mutant: {found}")
+            for site in manifest["sites"]:
+                for kind in KINDS[site["primitive"]]:
+                    tried += 1
+                    if any(outcome(cell, options.ranks, path, manifest, seed, (site["id"], kind)) for seed in range(options.seeds)):
+                        killed += 1
+                    else:
+                        alive.append(f"{cell.label()} by {'ll' if schedule is LINES else 'ldst'}: {kind} of {site['primitive']}, site {site['id']}")
+    print("\n".join(alive))
+    print(f"{killed} of {tried} mutants killed, in {len(chosen)} programs")
+    return 1 if alive or not tried else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
