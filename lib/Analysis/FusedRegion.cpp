@@ -21,9 +21,20 @@ FusedRegion::FusedRegion(comm::FusedOp op) : op(op) {
     return;
   Value message = resolve(first.getCollectiveInputs().front());
   count = typeOf(message).getNumElements();
-  if (auto call = message.getDefiningOp<aten::CallOp>())
-    if (std::optional<RowReduction> reduction = getRowReduction(call))
+  // A reduction of as many rows as the message has elements, behind operators that work element by element.
+  SmallVector<Value> open{message};
+  llvm::DenseSet<Value> looked;
+  while (!open.empty() && rowWidth == 1) {
+    Value value = resolve(open.pop_back_val());
+    auto call = value.getDefiningOp<aten::CallOp>();
+    if (!call || !looked.insert(value).second)
+      continue;
+    std::optional<RowReduction> reduction = getRowReduction(call);
+    if (reduction && reduction->rows == count)
       rowWidth = reduction->width;
+    else
+      open.append(call.getInputs().begin(), call.getInputs().end());
+  }
 }
 
 Value FusedRegion::resolve(Value value) {
@@ -148,15 +159,140 @@ LogicalResult FusedRegion::visit(Value value, std::string &why) {
   return success();
 }
 
-LogicalResult FusedRegion::check(std::string &why) {
-  constexpr int64_t lineBytes = 16;
-  auto reduce = dyn_cast<comm::AllReduceOp>(first.getOperation());
-  if (!reduce || op.getCollectives().size() != 1 || !overRows()) {
-    why = "only an all_reduce of reductions of rows shares a kernel";
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+BlockArgument FusedRegion::leafOf(Value value) {
+  while (auto view = value.getDefiningOp<aten::AsStridedOp>())
+    value = view.getBase();
+  return dyn_cast<BlockArgument>(value);
+}
+
+/// Notes the order in which `value` and what it is computed from are numbered on one side.
+LogicalResult FusedRegion::assign(FusedSide side, Value value, const ElementOrder &order, std::string &why) {
+  if (leafOf(value))
+    return success();
+  auto [place, fresh] = orders[static_cast<int>(side)].try_emplace(value, order);
+  if (!fresh) {
+    if (place->second == order)
+      return success();
+    why = "a tensor is used in two orders of its elements";
     return failure();
   }
-  if (reduce.getKind() != comm::ReduceKind::Sum || !isa<FloatType>(reduce.getInput().getType().getElementType())) {
-    why = "only sums of real numbers share a kernel";
+  if (value.getDefiningOp() == first.getOperation()) {
+    if (side == FusedSide::Result && order == ElementOrder::rowMajor(typeOf(value).getShape()))
+      return success();
+    why = "a tensor is used in two orders of its elements";
+    return failure();
+  }
+  if (auto view = value.getDefiningOp<aten::AsStridedOp>()) {
+    std::optional<ElementOrder> base = order.through(typeOf(value), typeOf(view.getBase()));
+    if (!base) {
+      why = "a view takes a part of a tensor that is computed here, or cuts its dimensions";
+      return failure();
+    }
+    return assign(side, view.getBase(), *base, why);
+  }
+  auto call = value.getDefiningOp<aten::CallOp>();
+  if (!call || !isElementwise(call)) {
+    why = (call ? nameOf(call) : "an operator") + " is not computed element by element";
+    return failure();
+  }
+  for (Value input : call.getInputs()) {
+    if (leafOf(input)) {
+      if (broadcastWindow(typeOf(input), typeOf(value).getShape()))
+        continue;
+    } else if (typeOf(input).getShape() == typeOf(value).getShape()) {
+      if (failed(assign(side, input, order, why)))
+        return failure();
+      continue;
+    }
+    why = "an operand of " + nameOf(call) + " is broadcast";
+    return failure();
+  }
+  return success();
+}
+
+/// From the collective's result on: the order of what is computed from it.
+void FusedRegion::propagate() {
+  Value result = first.getCollectiveResults().front();
+  auto &found = results;
+  found.try_emplace(result, ElementOrder::rowMajor(typeOf(result).getShape()));
+  for (Operation &user : op.getEntry()) {
+    for (Value operand : user.getOperands()) {
+      auto place = found.find(operand);
+      if (place == found.end() || user.getNumResults() != 1 || isa<comm::CollectiveOpInterface>(user))
+        continue;
+      std::optional<ElementOrder> order = place->second;
+      if (auto view = dyn_cast<aten::AsStridedOp>(user))
+        order = order->through(typeOf(operand), typeOf(view.getResult()));
+      else if (typeOf(user.getResult(0)).getShape() != typeOf(operand).getShape())
+        continue;
+      if (order)
+        found.try_emplace(user.getResult(0), *order);
+      break;
+    }
+  }
+}
+
+/// Collectives whose kernels take messages from, and give results to, whatever computes them.
+static bool isFusibleCollective(comm::CollectiveOpInterface op, std::string &why) {
+  Operation *any = op.getOperation();
+  if (!isa<comm::AllReduceOp, comm::AllGatherOp, comm::AllToAllOp, comm::ReduceScatterOp>(any)) {
+    why = any->getName().stripDialect().str() + " does not share a kernel";
+    return false;
+  }
+  if (op.getCollectiveInputs().size() != 1 || op.getCollectiveResults().size() != 1) {
+    why = "lists of tensors do not share a kernel";
+    return false;
+  }
+  auto type = typeOf(op.getCollectiveInputs().front());
+  auto integer = dyn_cast<IntegerType>(type.getElementType());
+  bool number = isa<Float64Type, Float32Type, Float16Type, BFloat16Type>(type.getElementType()) ||
+                (integer && integer.isSignless() && integer.getWidth() >= 8);
+  if (!number || !type.hasStaticShape() || type.getNumElements() == 0) {
+    why = "only tensors of real numbers and signed integers share a kernel";
+    return false;
+  }
+  if (std::optional<comm::ReduceKind> kind = op.getReduceKind();
+      kind && !llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, *kind)) {
+    why = "a reduction by " + comm::stringifyReduceKind(*kind).str() + " does not share a kernel";
+    return false;
+  }
+  return true;
+}
+
+LogicalResult FusedRegion::checkElements(std::string &why) {
+  Value message = first.getCollectiveInputs().front(), result = first.getCollectiveResults().front();
+  if (failed(assign(FusedSide::Message, message, ElementOrder::rowMajor(typeOf(message).getShape()), why)))
+    return failure();
+  propagate();
+  for (Value value : op.getEntry().getTerminator()->getOperands()) {
+    if (leafOf(value) || typeOf(value).getNumElements() != typeOf(result).getNumElements()) {
+      why = "something that is computed before the collective is needed elsewhere, too";
+      return failure();
+    }
+    if (aten::getLayout(typeOf(value)).offset != 0 || !aten::isDense(typeOf(value))) {
+      why = "a result is a view";
+      return failure();
+    }
+    auto place = results.find(value);
+    ElementOrder order = place == results.end() ? ElementOrder::rowMajor(typeOf(value).getShape()) : place->second;
+    if (failed(assign(FusedSide::Result, value, order, why)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult FusedRegion::checkRows(std::string &why) {
+  constexpr int64_t lineBytes = 16;
+  if (!isa<comm::AllReduceOp>(first.getOperation())) {
+    why = "of reductions of rows only their all_reduce shares a kernel";
+    return failure();
+  }
+  if (!isa<FloatType>(typeOf(first.getCollectiveInputs().front()).getElementType())) {
+    why = "only reductions of real numbers share a kernel";
     return failure();
   }
   if (rowWidth <= lineBytes) {
@@ -179,4 +315,14 @@ LogicalResult FusedRegion::check(std::string &why) {
     }
   }
   return success();
+}
+
+LogicalResult FusedRegion::check(std::string &why) {
+  if (op.getCollectives().size() != 1) {
+    why = "two collectives do not share a kernel";
+    return failure();
+  }
+  if (!isFusibleCollective(first, why))
+    return failure();
+  return overRows() ? checkRows(why) : checkElements(why);
 }

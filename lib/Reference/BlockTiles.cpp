@@ -104,6 +104,8 @@ BlockAgent::Result BlockAgent::runConsume(xfer::ConsumeOp consume) {
 }
 
 BlockAgent::Result BlockAgent::runContributions(xfer::ContributionsOp contributions) {
+  if (!contributions.getOwn())
+    return makeError("must have an own tile to be run here");
   Tile own = tiles[contributions.getOwn()];
   SmallVector<int64_t> sources;
   for (int64_t source = 0; source < size; ++source)

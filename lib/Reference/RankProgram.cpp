@@ -40,7 +40,8 @@ llvm::Expected<Progress> RankProgram::step() {
     return makeError("rank ", rank, ": ", op->getName(), " at ", placeOf(op), ": ", text);
   }
   if (*result == Progress::Ran)
-    ++next;
+    next = target.value_or(std::next(next));
+  target.reset();
   ended = *result == Progress::Ended;
   return result;
 }
@@ -52,6 +53,19 @@ RankProgram::Result RankProgram::run(Operation *op) {
       .Case([&](aten::ViewWriteOp write) { return runViewWrite(write); })
       .Case([&](aten::LiteralOp literal) { return runLiteral(literal); })
       .Case([&](comm::CollectiveOpInterface collective) { return runCollective(collective); })
+      .Case([&](comm::FusedOp fused) { // its body runs in its place
+        for (auto [argument, input] : llvm::zip_equal(fused.getEntry().getArguments(), fused.getInputs()))
+          values[argument] = values.lookup(input);
+        target = fused.getEntry().begin();
+        return Progress::Ran;
+      })
+      .Case([&](comm::YieldOp yield) {
+        auto fused = cast<comm::FusedOp>(yield->getParentOp());
+        for (auto [result, value] : llvm::zip_equal(fused.getResults(), yield.getValues()))
+          values[result] = values.lookup(value);
+        target = std::next(Block::iterator(fused));
+        return Progress::Ran;
+      })
       .Case([&](comm::AbsentOp absent) {
         values[absent.getResult()] = Tensor();
         return Progress::Ran;

@@ -58,6 +58,7 @@ private:
   llvm::DenseMap<mlir::Value, Tensor> values;
   llvm::DenseMap<mlir::Value, Scalar> scalars;
   mlir::Block::iterator next, end;
+  std::optional<mlir::Block::iterator> target; // where the operation at hand goes on, if not behind itself
   bool ended = false;
   std::vector<std::pair<mlir::Value, Tensor>> returned;
 

@@ -32,8 +32,8 @@ public:
 
   void growConsumers();
   void growProducers();
-  /// Forgets the last consumer; false if there is none.
-  bool dropConsumer();
+  /// Forgets the last consumer, then the producers and begins anew; false if there is nothing left.
+  bool shrink();
   bool isAlone() const { return members.size() == 1; }
   /// The region, in front of the collective; the program still uses the original operators.
   comm::FusedOp build();
@@ -50,6 +50,8 @@ private:
   comm::CollectiveOpInterface collective;
   llvm::SmallSetVector<Operation *, 16> members; // no order
   SmallVector<SmallVector<Operation *>> consumers; // each after what only it needs, in the order of the program
+  SmallVector<SmallVector<Operation *>> dropped;
+  bool producers = true;
   SmallVector<Value> results;
 };
 
@@ -64,6 +66,8 @@ private:
 
 /// True for operators that FusedRegion may understand.
 static bool isFusible(Operation *op) {
+  if (!op)
+    return false;
   if (auto call = dyn_cast<aten::CallOp>(op))
     return isElementwise(call) || getRowReduction(call);
   return isa<aten::AsStridedOp>(op);
@@ -153,8 +157,8 @@ void Candidate::growProducers() {
       auto call = dyn_cast<aten::CallOp>(maker);
       if ((call && !call.getMutates().empty()) || isUsedOutside(operand))
         continue;
-      // A view of something from outside is a tensor like any other; inside it is a new order of the elements.
-      if (isa<aten::AsStridedOp>(maker) && FusedRegion::resolve(operand) == operand)
+      // A view of something from outside is a tensor like any other; of what is computed inside it is another order of the elements.
+      if (auto view = dyn_cast<aten::AsStridedOp>(maker); view && !isFusible(view.getBase().getDefiningOp()))
         continue;
       members.insert(maker);
       open.push_back(maker);
@@ -166,15 +170,21 @@ void Candidate::growProducers() {
   }
 }
 
-bool Candidate::dropConsumer() {
-  if (consumers.empty())
-    return false;
+bool Candidate::shrink() {
   members.clear();
   members.insert(collective);
-  consumers.pop_back();
+  if (!consumers.empty()) {
+    dropped.insert(dropped.begin(), consumers.pop_back_val());
+  } else if (producers) {
+    producers = false;
+    consumers.swap(dropped);
+  } else {
+    return false;
+  }
   for (ArrayRef<Operation *> group : consumers)
     members.insert(group.begin(), group.end());
-  growProducers();
+  if (producers)
+    growProducers();
   return true;
 }
 
@@ -247,7 +257,7 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
   std::string first;
   do {
     if (candidate.isAlone())
-      break;
+      continue;
     std::string why;
     comm::FusedOp fused = candidate.build();
     if (succeeded(FusedRegion(fused).check(why))) {
@@ -258,7 +268,7 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
     if (first.empty())
       first = why;
     fused.erase();
-  } while (candidate.dropConsumer());
+  } while (candidate.shrink());
   remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
       << (collective->getName().stripDialect() + " is a kernel of its own: " +
           (first.empty() ? "nothing around it works element by element on what it moves" : first))
@@ -280,6 +290,7 @@ void FuseCollectivesPass::runOnOperation() {
     hoistViews(function);
   for (auto function : getOperation().getOps<func::FuncOp>())
     for (auto collective : llvm::to_vector(function.getOps<comm::CollectiveOpInterface>()))
-      if (!collective.getCollectiveInputs().empty())
+      // Ranks that run different functions meet in one kernel, which each of them must know.
+      if (!collective.getCollectiveInputs().empty() && !comm::getExchange(collective))
         fuse(collective);
 }

@@ -57,10 +57,13 @@ public:
       : builder(builder), op(op), schedule(schedule), group(group), exchange(exchange), loc(op.getLoc()), size(group.getSize()) {}
 
   LogicalResult build(StringRef name, TypeRange operands);
+  /// With messages that `ends` computes; `created` is told of the kernel.
+  LogicalResult buildFused(StringRef name, StringRef summary, MessageEnds &ends, function_ref<void(xfer::KernelOp)> created);
 
 private:
   int64_t messageElements(TypeRange operands);
   xfer::KernelOp createKernel(StringRef name, int64_t elements, Type element);
+  void buildBody(xfer::KernelOp kernel, int64_t elements, Type moved);
   void produce(Block &block);
   void consume(Block &block);
 
@@ -90,6 +93,7 @@ private:
   xfer::TileType tile;
   Value buffer, flags;
   ValueRange inputs, results;
+  MessageEnds *ends = nullptr; // of a fused kernel
 };
 
 } // namespace
@@ -179,7 +183,28 @@ LogicalResult ExchangeBuilder::build(StringRef name, TypeRange operands) {
   inputs = ValueRange(entry.getArguments()).take_front(numInputs);
   results = ValueRange(entry.getArguments()).drop_front(numInputs);
 
-  OpBuilder at = OpBuilder::atBlockEnd(&entry);
+  buildBody(kernel, elements, moved);
+  return success();
+}
+
+LogicalResult ExchangeBuilder::buildFused(StringRef name, StringRef summary, MessageEnds &fused, function_ref<void(xfer::KernelOp)> created) {
+  auto type = cast<RankedTensorType>(op.getCollectiveInputs().front().getType());
+  if (exchange.reduces())
+    if (std::string why = exchange.combination->refusal(); !why.empty())
+      return op.emitOpError() << why;
+  ends = &fused;
+  int64_t elements = type.getNumElements() / op.getPartCount();
+  xfer::KernelOp kernel = createKernel(name, elements, type.getElementType());
+  kernel.setFused(true);
+  kernel.setSummary(summary);
+  kernel.getBody().emplaceBlock();
+  created(kernel);
+  buildBody(kernel, elements, type.getElementType());
+  return success();
+}
+
+void ExchangeBuilder::buildBody(xfer::KernelOp kernel, int64_t elements, Type moved) {
+  OpBuilder at = OpBuilder::atBlockEnd(&kernel.getEntry());
   tile = xfer::TileType::get(at.getContext(), moved);
   int64_t chunk = schedule.getChunk() / xfer::elementBytes(moved);
   if (exchange.collective != Collective::Barrier)
@@ -192,7 +217,6 @@ LogicalResult ExchangeBuilder::build(StringRef name, TypeRange operands) {
     region->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
   produce(pipeline.getProduce().front());
   consume(pipeline.getConsume().front());
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -253,6 +277,8 @@ Value ExchangeBuilder::clipped(OpBuilder &at, Value chunk, Value source, Value t
 
 /// The tensor that belongs to `rank` among `tensors`, and in `part` which of its messages, if it holds several.
 Place ExchangeBuilder::tensorOf(OpBuilder &at, ValueRange tensors, Value rank) {
+  if (ends)
+    return {{}, size == 1 ? Value() : rank, {}, {}};
   if (tensors.size() == 1 || size == 1)
     return {tensors.front(), size == 1 ? Value() : rank, {}, {}};
   return {xfer::SelectOp::create(at, loc, tensors.front().getType(), rank, tensors), {}, {}, {}};
@@ -260,7 +286,7 @@ Place ExchangeBuilder::tensorOf(OpBuilder &at, ValueRange tensors, Value rank) {
 
 /// Where `source`, which is this rank, has its message for `target`; `piece` is what a chunk has of it.
 Place ExchangeBuilder::input(OpBuilder &at, Value piece, Value source, Value target) {
-  Place place{inputs.front(), {}, {}, {}};
+  Place place{ends ? Value() : inputs.front(), {}, {}, {}};
   if (exchange.isPersonal())
     place = tensorOf(at, inputs, target);
   place.chunk = piece;
@@ -279,7 +305,7 @@ Place ExchangeBuilder::input(OpBuilder &at, Value piece, Value source, Value tar
 
 /// Where `target`, which is this rank, keeps the message of `source`; `piece` is what a chunk has of it.
 Place ExchangeBuilder::result(OpBuilder &at, Value piece, Value source, Value target) {
-  Place place{results.front(), {}, {}, {}};
+  Place place{ends ? Value() : results.front(), {}, {}, {}};
   if (exchange.isCollected())
     place = tensorOf(at, results, source);
   place.chunk = piece;
@@ -301,10 +327,14 @@ Place ExchangeBuilder::result(OpBuilder &at, Value piece, Value source, Value ta
 //===----------------------------------------------------------------------===//
 
 Value ExchangeBuilder::load(OpBuilder &at, const Place &place) {
+  if (ends)
+    return ends->load(at, place.part, place.chunk);
   return xfer::LoadOp::create(at, loc, tile, place.tensor, place.part, place.at, place.chunk);
 }
 
 void ExchangeBuilder::store(OpBuilder &at, Value value, const Place &place) {
+  if (ends)
+    return ends->store(at, value, place.part, place.chunk);
   xfer::StoreOp::create(at, loc, value, place.tensor, place.part, place.at, place.chunk);
 }
 
@@ -464,6 +494,15 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t row) {
     exchange.counts = SmallVector<int64_t>(uneven.getCounts().slice(row * numbers, numbers));
   }
   return exchange;
+}
+
+LogicalResult pkb::buildExchangeKernel(OpBuilder &builder, comm::CollectiveOpInterface op, xfer::ScheduleAttr schedule, StringRef name,
+                                       StringRef summary, MessageEnds &ends, function_ref<void(xfer::KernelOp)> created) {
+  Exchange exchange = exchangeOf(op, 0);
+  for (int64_t row = 1; row < op.getGroup().getNumRows(); ++row)
+    if (!(exchangeOf(op, row) == exchange))
+      return op.emitOpError() << "has another kernel for each row of its group, which cannot be fused";
+  return ExchangeBuilder(builder, op, schedule, op.getGroup(), exchange).buildFused(name, summary, ends, created);
 }
 
 FailureOr<SmallVector<FlatSymbolRefAttr>> pkb::buildCollectiveKernels(OpBuilder &builder, comm::CollectiveOpInterface op, StringRef name,

@@ -13,6 +13,21 @@
 
 namespace pkb {
 
+/// What a fused kernel does instead of reading a message from the collective's input, and of writing one to its result.
+class MessageEnds {
+public:
+  virtual ~MessageEnds() = default;
+  /// The tile of a chunk of the message for rank `part`, or of the one message where that is null.
+  virtual mlir::Value load(mlir::OpBuilder &at, mlir::Value part, mlir::Value chunk) = 0;
+  /// Uses a tile of the collective's result: of its message `part`, or of all of it where that is null.
+  virtual void store(mlir::OpBuilder &at, mlir::Value tile, mlir::Value part, mlir::Value chunk) = 0;
+};
+
+/// Builds the one kernel of `op`, without arguments of its own, with `ends`; `created` is told of the kernel before its body is built. Fails as
+/// buildCollectiveKernels does, and where ranks of different rows would run different kernels.
+llvm::LogicalResult buildExchangeKernel(mlir::OpBuilder &builder, comm::CollectiveOpInterface op, xfer::ScheduleAttr schedule, llvm::StringRef name,
+                                        llvm::StringRef summary, MessageEnds &ends, llvm::function_ref<void(xfer::KernelOp)> created);
+
 /// Builds the kernels of `op` by its schedule: one for all rows of its group that do the same, named `name`, `name`_1, ... Arguments, of type
 /// `operands` (tensors whose size differs between ranks: of unknown size): the collective's inputs, then its results, contiguous memrefs. Returns
 /// their names, of which each rank launches all: those of other rows it skips. Emits an error and fails for a reduction or element type that no

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Lowering/FusedKernels.h"
+#include "passes/Lowering/CollectiveKernels.h"
+#include "passes/Lowering/Combination.h"
 
 #include "pkb/Analysis/FusedRegion.h"
 
@@ -20,14 +22,29 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 namespace {
 
 /// Builds the body of one kernel.
-class FusedBuilder {
+class FusedBuilder : public MessageEnds {
 public:
   FusedBuilder(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, WindowOf windowOf)
       : builder(builder), op(op), region(op), schedule(schedule), windowOf(windowOf), loc(region.collective().getLoc()) {}
 
   FailureOr<SmallVector<Value>> build(StringRef name);
 
+  Value load(OpBuilder &at, Value part, Value chunk) override;
+  void store(OpBuilder &at, Value tile, Value part, Value chunk) override;
+
 private:
+  FailureOr<SmallVector<Value>> buildRows(StringRef name);
+  std::string summary();
+  /// The tiles of one message that are made in one block, of a region over elements.
+  struct Elements {
+    OpBuilder &at;
+    FusedSide side;
+    Value part, chunk;
+    DenseMap<Value, Value> tiles;
+  };
+  Value elementsOf(Elements &elements, Value value, const ElementOrder &order);
+  Value elementsOfLeaf(Elements &elements, Value leaf, RankedTensorType window, const ElementOrder &order);
+
   /// One region of the pipeline: where it grows, and the tiles that have been made there.
   struct Side {
     explicit Side(Block &block) : at(OpBuilder::atBlockEnd(&block)), chunk(block.getArgument(0)) {}
@@ -167,21 +184,67 @@ Value FusedBuilder::tileOf(Side &side, Value value) {
   return tile;
 }
 
-/// The contributions added in rank order in the accumulation type, rounded once.
+/// The contributions combined in rank order.
 Value FusedBuilder::combined(Side &side, ValueRange contributions) {
   auto reduce = cast<comm::AllReduceOp>(region.collective().getOperation());
-  Type element = reduce.getInput().getType().getElementType();
-  auto map = xfer::MapOp::create(side.at, loc, tileType(element, false), contributions);
-  Block &body = map.getBody().emplaceBlock();
-  OpBuilder inside = OpBuilder::atBlockEnd(&body);
-  Value sum;
-  for (size_t rank = 0; rank < contributions.size(); ++rank) {
-    Value value = convertElement(inside, loc, body.addArgument(element, loc), reduce.getAccumulation());
-    sum = sum ? arith::AddFOp::create(inside, loc, sum, value).getResult() : value;
-  }
-  xfer::YieldOp::create(inside, loc, convertElement(inside, loc, sum, element));
-  return map.getResult();
+  return Combination{reduce.getKind(), reduce.getInput().getType().getElementType(), reduce.getAccumulation(), {}}.build(side.at, loc, contributions);
 }
+
+//===----------------------------------------------------------------------===//
+// Elements
+//===----------------------------------------------------------------------===//
+
+/// A tile of what the region reads, in the order of the message.
+Value FusedBuilder::elementsOfLeaf(Elements &elements, Value leaf, RankedTensorType window, const ElementOrder &order) {
+  Value argument = argumentFor(FusedRegion::leafOf(leaf).getArgNumber(), order.sorted(window));
+  return xfer::LoadOp::create(elements.at, leaf.getLoc(), tileType(window.getElementType(), false), argument, elements.part, Value(),
+                              elements.chunk);
+}
+
+/// The tile of a value of the region; `order` is that of a value which is read.
+Value FusedBuilder::elementsOf(Elements &elements, Value value, const ElementOrder &order) {
+  if (Value tile = elements.tiles.lookup(value))
+    return tile;
+  if (FusedRegion::leafOf(value))
+    return elementsOfLeaf(elements, value, typeOf(value), order);
+  if (auto view = value.getDefiningOp<aten::AsStridedOp>())
+    return elementsOf(elements, view.getBase(), order); // another order of the dimensions, the same numbers
+  auto call = value.getDefiningOp<aten::CallOp>();
+  const ElementOrder &own = region.orderOf(elements.side, value);
+  SmallVector<Value> tiles;
+  for (Value input : call.getInputs())
+    tiles.push_back(FusedRegion::leafOf(input) ? elementsOfLeaf(elements, input, FusedRegion::broadcastWindow(typeOf(input), typeOf(value).getShape()), own)
+                                               : elementsOf(elements, input, own));
+  auto map = xfer::MapOp::create(elements.at, call.getLoc(), tileType(typeOf(value).getElementType(), false), tiles);
+  Block &body = map.getBody().emplaceBlock();
+  for (Value input : call.getInputs())
+    body.addArgument(typeOf(input).getElementType(), call.getLoc());
+  OpBuilder inside = OpBuilder::atBlockEnd(&body);
+  SmallVector<Value> arguments(body.args_begin(), body.args_end());
+  xfer::YieldOp::create(inside, call.getLoc(), buildElementwise(inside, call, arguments));
+  return elements.tiles[value] = map.getResult();
+}
+
+Value FusedBuilder::load(OpBuilder &at, Value part, Value chunk) {
+  Elements elements{at, FusedSide::Message, part, chunk, DenseMap<Value, Value>()};
+  Value message = region.collective().getCollectiveInputs().front();
+  return elementsOf(elements, message, ElementOrder::rowMajor(typeOf(message).getShape()));
+}
+
+void FusedBuilder::store(OpBuilder &at, Value tile, Value part, Value chunk) {
+  Elements elements{at, FusedSide::Result, part, chunk, DenseMap<Value, Value>()};
+  elements.tiles[region.collective().getCollectiveResults().front()] = tile;
+  for (auto [number, value] : llvm::enumerate(op.getEntry().getTerminator()->getOperands())) {
+    const ElementOrder &order = region.orderOf(FusedSide::Result, value);
+    Value result = elementsOf(elements, value, order);
+    Value dest = argumentFor(op.getInputs().size() + number, order.sorted(typeOf(value)));
+    xfer::StoreOp::create(at, value.getLoc(), result, dest, part, Value(), chunk);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
 
 void FusedBuilder::produce(Block &block) {
   Side side(block);
@@ -213,20 +276,37 @@ FailureOr<SmallVector<Value>> FusedBuilder::build(StringRef name) {
   std::string why;
   if (failed(region.check(why)))
     return op.emitOpError() << "has no form as one kernel: " << why;
+  if (region.overRows())
+    return buildRows(name);
+  if (failed(buildExchangeKernel(builder, region.collective(), schedule, name, summary(), *this, [&](xfer::KernelOp made) { kernel = made; })))
+    return failure();
+  if (auto predicted = op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName))
+    kernel.setPredictedUsAttr(predicted);
+  return operands;
+}
+
+/// The comment above the emitted kernel.
+std::string FusedBuilder::summary() {
+  std::string text, place;
+  if (auto file = dyn_cast<FileLineColLoc>(loc))
+    place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + " ").str();
+  int64_t calls = llvm::range_size(op.getEntry().getOps<aten::CallOp>());
+  llvm::raw_string_ostream(text) << place << region.collective()->getName().stripDialect() << " of " << region.rows() << " x "
+                                 << typeOf(region.collective().getCollectiveInputs().front()).getElementType() << " fused with " << calls
+                                 << (calls == 1 ? " operator" : " operators");
+  return text;
+}
+
+FailureOr<SmallVector<Value>> FusedBuilder::buildRows(StringRef name) {
   Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
   line = VectorType::get({16 / xfer::elementBytes(element)}, element);
   int64_t chunk = schedule.getChunk() / 16;
 
-  std::string summary, place;
-  if (auto file = dyn_cast<FileLineColLoc>(loc))
-    place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + " ").str();
-  int64_t calls = llvm::range_size(op.getEntry().getOps<aten::CallOp>());
-  llvm::raw_string_ostream(summary) << place << region.collective()->getName().stripDialect() << " of " << region.rows() << " x " << element
-                                    << " fused with " << calls << (calls == 1 ? " operator" : " operators");
+  comm::ReduceKind reduction = *region.collective().getReduceKind();
+  comm::ReduceKindAttr kind = reduction == comm::ReduceKind::Sum ? comm::ReduceKindAttr() : comm::ReduceKindAttr::get(builder.getContext(), reduction);
   kernel = xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), region.collective().getGroup(), schedule,
-                                  op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
-                                  xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(),
-                                  comm::ReduceKindAttr(), DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+                                  op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary()),
+                                  xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), kind, DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
   Block &entry = kernel.getBody().emplaceBlock();
   OpBuilder at = OpBuilder::atBlockEnd(&entry);
   buffer = xfer::SymmBufferOp::create(at, loc,

@@ -62,8 +62,38 @@ Value TileGroup::startIn(OpBuilder &builder, Operation *access, Value part, Valu
   return offset ? Value(arith::AddIOp::create(builder, loc, chunk.start, offset)) : chunk.start;
 }
 
-/// Address of element `start` of a tensor in ordinary memory.
-Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, Value start) {
+namespace {
+/// The sizes and strides of a tensor whose elements do not follow each other in memory, those that can be one dimension as one.
+struct StridedWindow {
+  SmallVector<int64_t> sizes, strides;
+};
+} // namespace
+
+static std::optional<StridedWindow> windowOf(Value memory) {
+  auto type = cast<MemRefType>(memory.getType());
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (type.getLayout().isIdentity() || !type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)))
+    return std::nullopt;
+  StridedWindow window;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides)) {
+    if (size == 1)
+      continue;
+    if (!window.sizes.empty() && window.strides.back() == stride * size) {
+      window.sizes.back() *= size;
+      window.strides.back() = stride;
+      continue;
+    }
+    window.sizes.push_back(size);
+    window.strides.push_back(stride);
+  }
+  if (window.sizes.empty() || (window.sizes.size() == 1 && window.strides.front() == 1))
+    return std::nullopt;
+  return window;
+}
+
+/// Address of element `start` of a tensor in ordinary memory, or of its first where its elements do not follow each other.
+Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, Value start, Type tile) {
   Value number;
   if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
     Value first = indexConstant(builder, loc, cast<BlockArgument>(select.getTensors().front()).getArgNumber());
@@ -72,7 +102,12 @@ Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, V
     number = indexConstant(builder, loc, cast<BlockArgument>(memory).getArgNumber());
   }
   Value pointer = createPointer<cuda::PointerOp>(builder, loc, number);
-  return createPointer<cuda::AdvanceOp>(builder, loc, pointer, bytesOf(builder, loc, start));
+  if (windowOf(memory))
+    return pointer; // elements are found one vector after the other
+  // Tiles that are computed with may have elements of other types than the message's.
+  int64_t bytes = layout.scale == 1 && tile != layout.message ? xfer::elementBytes(tile) : layout.bytes;
+  Value away = arith::MulIOp::create(builder, loc, start, indexConstant(builder, loc, bytes));
+  return createPointer<cuda::AdvanceOp>(builder, loc, pointer, away);
 }
 
 /// Address, in the region of rank `owner`, of what rank `source` pushes there for this chunk.
@@ -117,6 +152,13 @@ FailureOr<Value> pkb::vectorizeBody(OpBuilder &builder, xfer::MapOp map, ArrayRe
   return values.lookup(cast<xfer::YieldOp>(map.getBody().front().getTerminator()).getValues().front());
 }
 
+/// Of vector `vector` of a chunk that starts at element `start`: its first element, and how many are left from there on.
+std::pair<Value, Value> TileGroup::elementsAt(OpBuilder &builder, Location loc, Value vector, Value start) {
+  Value before = arith::MulIOp::create(builder, loc, vector, indexConstant(builder, loc, layout.lanes()));
+  Value first = arith::AddIOp::create(builder, loc, start, before), left = arith::SubIOp::create(builder, loc, chunk.length, before);
+  return {first, left};
+}
+
 LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   if (ops.empty())
     return success();
@@ -132,9 +174,11 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     Location at = op->getLoc();
     SmallVector<Value> &list = addresses[op];
     if (auto load = dyn_cast<xfer::LoadOp>(op)) {
-      list.push_back(memoryAddress(builder, at, load.getSource(), startIn(builder, op, load.getPart(), load.getAt())));
+      Value start = startIn(builder, op, load.getPart(), load.getAt());
+      list = {memoryAddress(builder, at, load.getSource(), start, load.getTile().getType().getElementType()), start};
     } else if (auto store = dyn_cast<xfer::StoreOp>(op)) {
-      list.push_back(memoryAddress(builder, at, store.getDest(), startIn(builder, op, store.getPart(), store.getAt())));
+      Value start = startIn(builder, op, store.getPart(), store.getAt());
+      list = {memoryAddress(builder, at, store.getDest(), start, store.getTile().getType().getElementType()), start};
     } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
       list.push_back(slotAddress(builder, at, kernel.rank, mapping.lookup(consume.getPeer()), consume.getBuffer()));
     } else if (auto put = dyn_cast<xfer::PutOp>(op)) {
@@ -189,10 +233,20 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   for (Operation *op : group) {
     Location at = op->getLoc();
     if (auto read = dyn_cast<xfer::LoadOp>(op)) {
-      vectors[read.getTile()] = cuda::LoadOp::create(in, at, vectorType(), addresses[op][0], i, chunk.length);
+      Type element = layout.scale == 1 && read.getTile().getType().getElementType() != layout.message ? read.getTile().getType().getElementType()
+                                                                                                      : layout.element;
+      auto vector = VectorType::get({layout.lanes()}, element);
+      if (std::optional<StridedWindow> window = windowOf(read.getSource())) {
+        auto [first, left] = elementsAt(in, at, i, addresses[op][1]);
+        vectors[read.getTile()] = cuda::LoadStridedOp::create(in, at, vector, addresses[op][0], first, left, window->sizes, window->strides);
+        continue;
+      }
+      vectors[read.getTile()] = cuda::LoadOp::create(in, at, vector, addresses[op][0], i, chunk.length);
     } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
       vectors[consume.getTile()] = loadSlot(at, addresses[op][0], consume.getBuffer());
     } else if (auto all = dyn_cast<xfer::ContributionsOp>(op)) {
+      if (!all.getOwn())
+        return op->emitOpError() << "must have an own tile outside of pipelines over rows";
       FailureOr<Value> own = lookup(op, all.getOwn());
       if (failed(own))
         return failure();
@@ -246,10 +300,17 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   cuda::YieldOp::create(in, loc, yielded);
   for (auto &[op, vector] : sinks) {
     Value value = carried[vector];
+    if (auto store = dyn_cast<xfer::StoreOp>(op)) {
+      if (std::optional<StridedWindow> window = windowOf(store.getDest())) {
+        auto [first, left] = elementsAt(out, op->getLoc(), j, addresses[op][1]);
+        cuda::StoreStridedOp::create(out, op->getLoc(), value, addresses[op][0], first, left, window->sizes, window->strides);
+      } else {
+        cuda::StoreOp::create(out, op->getLoc(), value, addresses[op][0], j, chunk.length);
+      }
+      continue;
+    }
     for (Value address : addresses[op]) {
-      if (isa<xfer::StoreOp>(op))
-        cuda::StoreOp::create(out, op->getLoc(), value, address, j, chunk.length);
-      else if (staged(cast<xfer::PutOp>(op).getBuffer()))
+      if (staged(cast<xfer::PutOp>(op).getBuffer()))
         cuda::StorePeerOp::create(out, op->getLoc(), value, address, j);
       else
         cuda::StoreLLOp::create(out, op->getLoc(), value, address, j, kernel.epoch, kernel.takeSite());

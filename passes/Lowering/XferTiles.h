@@ -36,6 +36,7 @@ struct ChunkFrame {
 /// Element type that vectors of this kernel have: bytes where nothing computes.
 struct ElementLayout {
   mlir::Type element;    // of the vectors
+  mlir::Type message;    // of the tiles that are put
   int64_t bytes = 1;     // of one element of `element`
   int64_t scale = 1;     // elements of `element` per element of the message
   int64_t lanes() const { return 16 / bytes; }
@@ -60,7 +61,8 @@ public:
 protected:
   mlir::Value peerOf(mlir::OpBuilder &builder, mlir::Location loc, int64_t distance);
   mlir::Value startIn(mlir::OpBuilder &builder, mlir::Operation *access, mlir::Value part, mlir::Value at);
-  mlir::Value memoryAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value start);
+  mlir::Value memoryAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value start, mlir::Type tile);
+  std::pair<mlir::Value, mlir::Value> elementsAt(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value vector, mlir::Value start);
   mlir::Value slotAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value owner, mlir::Value source,
                           mlir::Value buffer);
   mlir::Value bytesOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value elements);

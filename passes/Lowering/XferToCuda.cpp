@@ -69,22 +69,24 @@ void KernelExpansion::chooseLayout() {
       // The elements of the message are whole lines.
       auto buffer = *kernel.getEntry().getOps<xfer::SymmBufferOp>().begin();
       Type element = buffer.getType().getElementType();
-      layout = {element, xfer::elementBytes(element), 1};
+      layout = {element, element, xfer::elementBytes(element), 1};
       return;
     }
   Type element;
-  bool computes = false;
+  bool computes = kernel.getFused();
   kernel.walk([&](Operation *op) {
     computes |= isa<xfer::MapOp>(op);
-    if (auto load = dyn_cast<xfer::LoadOp>(op))
+    if (auto load = dyn_cast<xfer::LoadOp>(op); load && !element)
       element = load.getTile().getType().getElementType();
   });
+  for (auto buffer : kernel.getEntry().getOps<xfer::SymmBufferOp>())
+    element = buffer.getType().getElementType();
   if (computes) {
-    layout = {element, xfer::elementBytes(element), 1};
+    layout = {element, element, xfer::elementBytes(element), 1};
     return;
   }
   int64_t bytes = element ? xfer::elementBytes(element) : 1;
-  layout = {IntegerType::get(kernel.getContext(), 8), 1, bytes};
+  layout = {IntegerType::get(kernel.getContext(), 8), element, 1, bytes};
 }
 
 void KernelExpansion::placeBuffers() {

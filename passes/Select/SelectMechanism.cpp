@@ -82,6 +82,19 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
     return success();
   FusedRegion region(op);
+  if (!region.overRows()) {
+    comm::CollectiveOpInterface collective = region.collective();
+    Exchange exchange = exchangeOf(collective, arenaBytes, machine);
+    exchange.localBytes = 0;
+    for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
+      exchange.localBytes += bytesOf(value);
+    // Only kernels of ours compute.
+    SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);
+    llvm::erase_if(choices, [](const Choice &choice) { return choice.mechanism != xfer::Mechanism::LdSt && choice.mechanism != xfer::Mechanism::LL; });
+    std::string what = llvm::formatv("fused {0} of {1} bytes per peer among {2} ranks", collective->getName().stripDialect(),
+                                     exchange.messageBytes, exchange.ranks);
+    return take(op, what, llvm::formatv("messages of {0} bytes", exchange.messageBytes).str(), choices, wanted);
+  }
   RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
     exchange.localBytes += bytesOf(value);

@@ -136,6 +136,22 @@ LogicalResult ForEachOp::verify() {
   return verifyLoop(*this, getLoad().front(), getStore().front(), "store");
 }
 
+static LogicalResult verifyWindow(Operation *op, ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  if (sizes.empty() || sizes.size() != strides.size())
+    return op->emitOpError() << "must have as many strides as sizes, at least one, got: " << strides.size() << " and " << sizes.size();
+  return success();
+}
+
+LogicalResult LoadStridedOp::verify() {
+  // load_strided_c1
+  return verifyWindow(*this, getSizes(), getStrides());
+}
+
+LogicalResult StoreStridedOp::verify() {
+  // store_strided_c1
+  return verifyWindow(*this, getSizes(), getStrides());
+}
+
 LogicalResult ForEachRowOp::verify() {
   // for_each_row_c1
   Block &body = getBody().front();

@@ -273,6 +273,30 @@ def Cuda_LoadOp : Cuda_Op<"load", [MemoryEffects<[MemRead]>]> {
   let assemblyFormat = "$pointer `[` $vector `]` `length` $length attr-dict `:` type($value)";
 }
 
+def Cuda_LoadStridedOp : Cuda_Op<"load_strided", [MemoryEffects<[MemRead]>]> {
+  let summary = "`pkb::load_strided<T, N, sizes, strides>(pointer, first, left)`: elements of a window with any strides, from `left` on zero";
+  let description = [{
+    **Constraints:**
+    * `load_strided_c1`: as many strides as sizes, at least one.
+  }];
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$first, Index:$left, DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$strides);
+  let results = (outs AnyVectorOfNonZeroRank:$value);
+  let assemblyFormat = "$pointer `[` $first `]` `left` $left `sizes` $sizes `strides` $strides attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
+def Cuda_StoreStridedOp : Cuda_Op<"store_strided", [MemoryEffects<[MemWrite]>]> {
+  let summary = "`pkb::store_strided<sizes, strides>(pointer, first, left, value)`: nothing is written from `left` on";
+  let description = [{
+    **Constraints:**
+    * `store_strided_c1`: as many strides as sizes, at least one.
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$first, Index:$left, DenseI64ArrayAttr:$sizes,
+                       DenseI64ArrayAttr:$strides);
+  let assemblyFormat = "$value `to` $pointer `[` $first `]` `left` $left `sizes` $sizes `strides` $strides attr-dict `:` type($value)";
+  let hasVerifier = 1;
+}
+
 def Cuda_StoreOp : Cuda_Op<"store", [MemoryEffects<[MemWrite]>]> {
   let summary = "`pkb::store(pointer, vector, length, value)`: nothing is written from `length` on";
   let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$vector, Index:$length);

@@ -9,6 +9,7 @@
 #ifndef PKB_ANALYSIS_FUSEDREGION_H
 #define PKB_ANALYSIS_FUSEDREGION_H
 
+#include "pkb/Analysis/ElementOrder.h"
 #include "pkb/Analysis/ElementwiseCalls.h"
 
 namespace pkb {
@@ -20,6 +21,9 @@ enum class OperandAccess {
   OfRow,     // a computed value with one element per row of the result
   Illegal,
 };
+
+/// On which side of the exchange a value is computed.
+enum class FusedSide { Message, Result };
 
 class FusedRegion {
 public:
@@ -42,7 +46,16 @@ public:
   /// The window of the storage of `leaf` that holds it broadcast to `shape`; null if it cannot be broadcast.
   static mlir::RankedTensorType broadcastWindow(mlir::RankedTensorType leaf, llvm::ArrayRef<int64_t> shape);
 
+  /// Of a region over elements: the argument that `value` is a view of, or null if it is computed.
+  static mlir::BlockArgument leafOf(mlir::Value value);
+  /// Of a region over elements: the order of a computed value on one side; only after check().
+  const ElementOrder &orderOf(FusedSide side, mlir::Value value) const { return orders[static_cast<int>(side)].find(value)->second; }
+
 private:
+  llvm::LogicalResult checkRows(std::string &why);
+  llvm::LogicalResult checkElements(std::string &why);
+  llvm::LogicalResult assign(FusedSide side, mlir::Value value, const ElementOrder &order, std::string &why);
+  void propagate();
   llvm::LogicalResult visit(mlir::Value value, std::string &why);
   bool hasRows(mlir::RankedTensorType window) const;
 
@@ -50,6 +63,8 @@ private:
   comm::CollectiveOpInterface first;
   int64_t count = 0, rowWidth = 1;
   llvm::DenseSet<mlir::Value> seen;
+  llvm::DenseMap<mlir::Value, ElementOrder> orders[2]; // by side
+  llvm::DenseMap<mlir::Value, ElementOrder> results;   // of what is computed from the collective's result
 };
 
 } // namespace pkb

@@ -116,6 +116,11 @@ static std::string mathName(Operation *op) {
   return op->getName().stripDialect().str();
 }
 
+/// Sizes or strides as a type.
+static std::string dims(ArrayRef<int64_t> numbers) {
+  return "pkb::dims<" + llvm::join(llvm::map_range(numbers, [](int64_t n) { return std::to_string(n); }), ", ") + ">";
+}
+
 static StringRef comparison(arith::CmpFPredicate predicate) {
   switch (predicate) {
   case arith::CmpFPredicate::OEQ:
@@ -250,6 +255,11 @@ std::string KernelPrinter::expression(Operation *op) {
       .Case([&](cuda::LoadLLOp load) {
         return formatv("pkb::load_ll<{0}, {1}>(args, {2}, {3}, {4})", vectorArguments(load.getValue().getType()),
                        load.getSite(), use(load.getPointer()), use(load.getVector()), use(load.getEpoch()))
+            .str();
+      })
+      .Case([&](cuda::LoadStridedOp load) {
+        return formatv("pkb::load_strided<{0}, {1}, {2}>({3}, {4}, {5})", vectorArguments(load.getValue().getType()), dims(load.getSizes()),
+                       dims(load.getStrides()), use(load.getPointer()), use(load.getFirst()), use(load.getLeft()))
             .str();
       })
       .Case([](cuda::RowLeaderOp) { return "pkb::row_leader()"; })
@@ -396,6 +406,11 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
       .Case([&](cuda::StoreOp store) {
         line() << formatv("pkb::store({0}, {1}, {2}, {3});\n", use(store.getPointer()), use(store.getVector()),
                           use(store.getLength()), use(store.getValue()));
+        return success();
+      })
+      .Case([&](cuda::StoreStridedOp store) {
+        line() << formatv("pkb::store_strided<{0}, {1}>({2}, {3}, {4}, {5});\n", dims(store.getSizes()), dims(store.getStrides()),
+                          use(store.getPointer()), use(store.getFirst()), use(store.getLeft()), use(store.getValue()));
         return success();
       })
       .Case([&](cuda::StorePeerOp store) {

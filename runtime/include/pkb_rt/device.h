@@ -9,6 +9,7 @@
  *   device/math.h    exp, rsqrt, tanh, ..., comparisons, select
  *   device/memory.h  load, store, store_peer, load_staged, for_each, uniform values
  *   device/rows.h    for_each_row, row_reduce: a warp per row
+ *   device/strided.h load_strided, store_strided: tensors with any strides
  *   device/sync.h    epoch_begin, epoch_end, block_barrier, signal, wait, store_ll, load_ll
  *   device/address.h offsets inside a region, flag values, packs of values
  *   device/prim_*.h  one PTX instruction each / one hook of the emulator each */
@@ -26,6 +27,7 @@
 #include "pkb_rt/device/math.h"
 #include "pkb_rt/device/memory.h"
 #include "pkb_rt/device/rows.h"
+#include "pkb_rt/device/strided.h"
 #include "pkb_rt/device/sync.h"
 #include "pkb_rt/device/address.h"
 

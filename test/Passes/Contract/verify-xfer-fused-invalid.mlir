@@ -263,9 +263,9 @@ xfer.kernel @not_to_self group(<[[0, 1]]>)
 // -----
 
 // XV104: a collective that is not understood when fused.
-// expected-error @+1 {{'xfer.kernel' op XV104: the tensors of a kernel do not fit its collective: a fused all_gather is not understood, only all_reduce}}
-xfer.kernel @gather group(<[[0, 1]]>)
-    schedule(<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 0, slots = 1, unroll = 2>) implements all_gather fused {
+// expected-error @+1 {{'xfer.kernel' op XV104: the tensors of a kernel do not fit its collective: a fused barrier is not understood}}
+xfer.kernel @barrier group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 0, slots = 1, unroll = 2>) implements barrier fused {
 ^bb0(%x: memref<4x64xbf16>, %w: memref<4x64xf32, strided<[0, 1]>>, %y: memref<4x64xf32>, %s: memref<4xf32>):
   %b = xfer.symm_buffer : <vector<4xf32>, chunk = 2, slots = 1, parities = 2, staged>
   %f = xfer.flags : !xfer.flags

@@ -56,16 +56,61 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 
 // -----
 
-// A reduction that others need as well stays outside, and then there are no rows to work on.
+// A reduction that others need as well stays outside; what is left works on the elements of the message.
 // CHECK-LABEL: func.func @shared_statistic
-// CHECK-NOT: comm.fused
-// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: only an all_reduce of reductions of rows shares a kernel
+// CHECK: %[[S:.*]] = aten.call "aten::sum"
+// CHECK: %[[R:.*]] = comm.fused(%[[S]])
+// CHECK: comm.all_reduce
+// CHECK-NEXT: aten.call "aten::neg"
+// CHECK: return %[[S]], %[[R]]
+// REMARK: all_reduce is one kernel with neg after it
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @shared_statistic(%x: tensor<8x64xf32>) -> (tensor<8x1xf32>, tensor<8x1xf32>) {
     %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
     %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
     %2 = aten.call "aten::neg"(%1) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8x1xf32>) -> tensor<8x1xf32>
     return %0, %2 : tensor<8x1xf32>, tensor<8x1xf32>
+  }
+}
+
+// -----
+
+// A transposition before the exchange and one after it are orders of the same elements.
+// CHECK-LABEL: func.func @transposes
+// CHECK-SAME: (%[[X:.*]]: tensor<6x4x16xbf16>)
+// CHECK: %[[T:.*]] = aten.as_strided %[[X]]
+// CHECK: %[[R:.*]] = comm.fused(%[[T]])
+// CHECK: aten.call "aten::clone"
+// CHECK: comm.all_to_all
+// CHECK: aten.as_strided
+// CHECK: aten.call "aten::clone"
+// CHECK: comm.yield
+// CHECK-NEXT: }
+// CHECK-NEXT: return %[[R]]
+// REMARK: all_to_all is one kernel with clone before it and clone after it
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @transposes(%x: tensor<6x4x16xbf16>) -> tensor<2x6x2x16xbf16> {
+    %0 = aten.as_strided %x : tensor<6x4x16xbf16> -> tensor<4x6x16xbf16, #aten.strided<[16, 64, 1], 0>>
+    %1 = aten.call "aten::clone"(%0) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<4x6x16xbf16, #aten.strided<[16, 64, 1], 0>>) -> tensor<4x6x16xbf16>
+    %2 = comm.all_to_all %1 in <[[0, 1]]> : (tensor<4x6x16xbf16>) -> tensor<4x6x16xbf16>
+    %3 = aten.as_strided %2 : tensor<4x6x16xbf16> -> tensor<2x6x2x16xbf16, #aten.strided<[192, 16, 96, 1], 0>>
+    %4 = aten.call "aten::clone"(%3) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<2x6x2x16xbf16, #aten.strided<[192, 16, 96, 1], 0>>) -> tensor<2x6x2x16xbf16>
+    return %4 : tensor<2x6x2x16xbf16>
+  }
+}
+
+// -----
+
+// A part of what arrives has no place of its own in the kernel.
+// CHECK-LABEL: func.func @takes_a_part
+// CHECK-NOT: comm.fused
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: {{.*}}
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @takes_a_part(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+    %1 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic : tensor<8x64xf32>
+    %2 = aten.as_strided %1 : tensor<8x64xf32> -> tensor<8x32xf32, #aten.strided<[64, 1], 32>>
+    %3 = aten.call "aten::neg"(%2) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8x32xf32, #aten.strided<[64, 1], 32>>) -> tensor<8x32xf32>
+    return %3 : tensor<8x32xf32>
   }
 }
 

@@ -41,3 +41,10 @@ USE(row_reduce) {
   const auto load = [&](int64_t i) { return pkb::load<float, 4>(args.pointer[0], i, 1000); };
   SINK(float, (pkb::row_reduce<pkb::Reduce::max, 2>(1000, load, [&](int64_t, const auto &v) { return v; })[0]));
 }
+USE(load_strided) {
+  const auto v = pkb::load_strided<pkb::bf16, 8, pkb::dims<16, 40>, pkb::dims<1, 16>>(args.pointer[0], 24, 8);
+  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
+}
+USE(store_strided) {
+  pkb::store_strided<pkb::dims<16, 40>, pkb::dims<1, 16>>(args.pointer[0], 24, 8, pkb::splat<pkb::bf16, 8>(1.0f));
+}
