@@ -160,6 +160,9 @@ bool pkb::isElementwise(aten::CallOp op) {
     RankedTensorType type = typeOf(input);
     if (!type.hasStaticShape() || !isNumber(type.getElementType()) || aten::isOnHost(input))
       return false;
+    // In place, ATen computes in a common type that may be wider than the result's.
+    if (!op.getMutates().empty() && type.getElementType() != element)
+      return false;
     // Of conversions from real numbers only those to real ones are the same everywhere.
     if (!isComparison(call.function) && isReal(type.getElementType()) && !isReal(element))
       return false;

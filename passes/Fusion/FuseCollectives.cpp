@@ -275,6 +275,11 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
              .str();
 }
 
+static bool coversMesh(comm::CollectiveOpInterface collective) {
+  comm::MeshAttr mesh = comm::getMesh(collective);
+  return mesh && collective.getGroup().getNumRows() * collective.getGroup().getSize() == mesh.getSize();
+}
+
 /// Views as early as their tensors are: the window of a tensor that a kernel reads must be there before it.
 static void hoistViews(func::FuncOp function) {
   for (auto view : llvm::to_vector(function.getOps<aten::AsStridedOp>())) {
@@ -290,7 +295,8 @@ void FuseCollectivesPass::runOnOperation() {
     hoistViews(function);
   for (auto function : getOperation().getOps<func::FuncOp>())
     for (auto collective : llvm::to_vector(function.getOps<comm::CollectiveOpInterface>()))
-      // Ranks that run different functions meet in one kernel, which each of them must know.
-      if (!collective.getCollectiveInputs().empty() && !comm::getExchange(collective))
+      // Ranks that run different functions meet in one kernel, which each of them must know; and what is computed around a collective is computed on
+      // ranks that do not take part in it, too.
+      if (!collective.getCollectiveInputs().empty() && !comm::getExchange(collective) && coversMesh(collective))
         fuse(collective);
 }

@@ -121,6 +121,10 @@ int64_t KernelExpansion::sentBytes() {
 }
 
 LogicalResult KernelExpansion::run(OpBuilder &builder) {
+  for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>())
+    if (runsOverRows(pipeline) && kernel.getSchedule().getThreads() % 32 != 0)
+      return kernel.emitOpError() << "must have whole warps of 32 threads to work on rows, got: " << kernel.getSchedule().getThreads()
+                                  << " threads";
   chooseLayout();
   placeBuffers();
   Location loc = kernel.getLoc();

@@ -150,3 +150,16 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %3, %2 : tensor<8x64xf32>, tensor<8x1xf32>
   }
 }
+
+// -----
+
+// A rank outside of the group computes, too, but does not run the kernel.
+// CHECK-LABEL: func.func @some_ranks
+// CHECK-NOT: comm.fused
+module attributes {comm.mesh = #comm.mesh<size = 3>} {
+  func.func @some_ranks(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic : tensor<8xf32>
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+}

@@ -59,3 +59,21 @@ xfer.kernel @not_element_wise group(<[[0, 1]]>)
   ^bb0(%c: !xfer.chunk):
   }
 }
+
+// -----
+
+// A row belongs to a whole warp.
+// expected-error @+1 {{'xfer.kernel' op must have whole warps of 32 threads to work on rows, got: 48 threads}}
+xfer.kernel @rows group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 48, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_reduce fused {
+^bb0(%x: memref<4x64xf32>, %y: memref<4xf32>):
+  %b = xfer.symm_buffer : <vector<4xf32>, chunk = 1, slots = 1, parities = 2, staged>
+  xfer.pipeline 4 by 1 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %x chunk %k : memref<4x64xf32> -> <vector<64xf32>>
+    %s = xfer.row_reduce sum %t : <vector<64xf32>> -> <f32>
+    xfer.store %s to %y chunk %k : <f32>, memref<4xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}

@@ -1,5 +1,5 @@
 // RUN: rm -rf %t && mkdir %t
-// RUN: pkb-opt %s --pkb-pipeline=target=h200x2 -o %t/p.cu
+// RUN: pkb-opt %s --pkb-pipeline="target=h200x2 fuse=false" -o %t/p.cu
 // RUN: FileCheck %s < %t/p.cu
 // The constants lie beside the program, each at a multiple of 256 bytes.
 // RUN: %python -c "import sys; d = open(sys.argv[1], 'rb').read(); print(len(d), d[:8].hex(), d[256:].hex())" %t/p.cu.data | FileCheck %s --check-prefix=DATA
@@ -8,10 +8,10 @@
 // RUN: %python %S/Inputs/manifest.py %t/p.cu | FileCheck %s --check-prefix=JSON
 // JSON: schema pkb-manifest, program id right
 // Equal programs have equal text.
-// RUN: pkb-opt %s --pkb-pipeline=target=h200x2 -o %t/q.cu
+// RUN: pkb-opt %s --pkb-pipeline="target=h200x2 fuse=false" -o %t/q.cu
 // RUN: cmp %t/p.cu %t/q.cu
 // Without a file there is no place for constants.
-// RUN: not pkb-opt %s --pkb-pipeline=target=h200x2 --emit=cuda 2>&1 | FileCheck %s --check-prefix=STDOUT
+// RUN: not pkb-opt %s --pkb-pipeline="target=h200x2 fuse=false" --emit=cuda 2>&1 | FileCheck %s --check-prefix=STDOUT
 // STDOUT: error: the program has constants, which need a file beside it; name an output file with -o X.cu
 
 // CHECK: "name": "solution",

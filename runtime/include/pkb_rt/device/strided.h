@@ -10,7 +10,8 @@ namespace pkb {
 template <int64_t... V>
 struct dims {
   static constexpr int rank = int(sizeof...(V));
-  static constexpr int64_t last = (int64_t(1), ..., V);
+  static constexpr int64_t values[rank > 0 ? rank : 1] = {V...};
+  static constexpr int64_t last = rank > 0 ? values[rank > 0 ? rank - 1 : 0] : 1;
   /* What element e lies away from the window's first, in elements. */
   template <int64_t... S>
   PKB_DEVICE static int64_t place(dims<S...>, int64_t e) {
