@@ -46,7 +46,7 @@ enum : uint32_t {
   AnyElement = Number | Bool | Other
 };
 
-enum class Condition { FitsChannel, FitsStaging, NotEmpty, Even, FitsLines, HasCopyEngines, FitsSlots };
+enum class Condition { FitsChannel, FitsStaging, NotEmpty, Even, FitsLines, HasCopyEngines, WholeVectors, FitsSlots };
 
 struct Row {
   xfer::Mechanism mechanism;
@@ -179,6 +179,10 @@ static std::optional<std::string> violation(Condition condition, const Mechanism
   case Condition::HasCopyEngines:
     if (question.copyEngines < 1)
       return std::string("the machine has no copy engines");
+    break;
+  case Condition::WholeVectors:
+    if (!question.wholeVectors)
+      return std::string("a message is no multiple of 16 bytes");
     break;
   case Condition::FitsSlots:
     // Each message has at most 256 chunks of whole 512 bytes.

@@ -115,8 +115,15 @@ struct VerifyXferPass : pkb::impl::VerifyXferPassBase<VerifyXferPass> {
       auto function = dyn_cast<func::FuncOp>(launch->getParentOp());
       if (!function || !llvm::hasSingleElement(function.getBody()))
         reporter.report(TransferCode::NotUnderstood, launch, "all ranks must come to it: it must stand in the one block of a function");
-      if (auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(launch, launch.getKernelAttr()))
+      if (auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(launch, launch.getKernelAttr())) {
         checkOperands(launch, kernel, reporter);
+        checkCopied(launch, kernel, reporter);
+      }
+      legal &= !reporter.failed();
+    });
+    module.walk([&](xfer::TransferOp transfer) {
+      TransferReporter reporter;
+      checkTransfer(transfer, reporter);
       legal &= !reporter.failed();
     });
     if (!legal)

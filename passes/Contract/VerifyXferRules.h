@@ -34,6 +34,12 @@ void checkFusedContents(TransferModel &model, TransferReporter &reporter);
 /// XV106, XV109: no operand of a launch overlaps one that the kernel writes, and each is as large as what the ranks that launch it access.
 void checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter);
 
+/// XV601, XV602: a transfer carries out the puts of the kernel that is launched after it, between barriers.
+void checkTransfer(xfer::TransferOp transfer, TransferReporter &reporter);
+
+/// XV601: a kernel whose puts are copies is launched after a transfer.
+void checkCopied(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter);
+
 /// The arguments of a kernel among which `memory` is chosen; those of an xfer.select, else itself.
 llvm::SmallVector<mlir::BlockArgument> argumentsBehind(mlir::Value memory);
 

@@ -207,9 +207,10 @@ void ExchangeBuilder::buildBody(xfer::KernelOp kernel, int64_t elements, Type mo
   OpBuilder at = OpBuilder::atBlockEnd(&kernel.getEntry());
   tile = xfer::TileType::get(at.getContext(), moved);
   int64_t chunk = schedule.getChunk() / xfer::elementBytes(moved);
+  int64_t parities = schedule.getMechanism() == xfer::Mechanism::CopyEngine ? 1 : 2; // copies have fixed addresses
   if (exchange.collective != Collective::Barrier)
     buffer = xfer::SymmBufferOp::create(at, loc,
-                                        xfer::SymmType::get(at.getContext(), moved, chunk, schedule.getSlots(), 2,
+                                        xfer::SymmType::get(at.getContext(), moved, chunk, schedule.getSlots(), parities,
                                                             inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
   flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(at.getContext()));
   auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(elements * scale), at.getI64IntegerAttr(chunk));

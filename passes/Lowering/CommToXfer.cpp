@@ -267,8 +267,24 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
     else
       operand = memref::ReinterpretCastOp::create(builder, loc, type, operand, offset, type.getShape(), strides);
   }
-  for (FlatSymbolRefAttr kernel : *kernels)
+  bool copied = schedule.getMechanism() == xfer::Mechanism::CopyEngine;
+  FlatSymbolRefAttr barrier;
+  if (copied) {
+    std::string name = first.getSymName().str() + "_barrier"; // functions of other ranks may have made it
+    barrier = FlatSymbolRefAttr::get(builder.getContext(), name);
+    OpBuilder atModule(function);
+    if (!SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, barrier))
+      buildBarrierKernel(atModule, loc, op.getGroup(), name);
+    xfer::LaunchOp::create(builder, loc, barrier, ValueRange());
+  }
+  for (FlatSymbolRefAttr kernel : *kernels) {
+    auto named = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernel);
+    if (copied && failed(buildTransfer(builder, op, named, ValueRange(operands).take_front(op.getCollectiveInputs().size()))))
+      return failure();
     xfer::LaunchOp::create(builder, loc, kernel, operands);
+  }
+  if (copied) // nobody writes staging memory again before all have read
+    xfer::LaunchOp::create(builder, loc, barrier, ValueRange());
   return success();
 }
 

@@ -30,6 +30,8 @@ public:
         inputs(op.getCollectiveInputs().size()), results(op.getCollectiveResults().size()), inputParts(op.getPartCount()), elements(elements) {}
 
   SmallVector<Attribute> run();
+  /// The messages of `run` to other ranks, each to the slot of `slot` elements that its source has in staging memory.
+  SmallVector<Attribute> toSlots(int64_t slot);
 
 private:
   void listRow();
@@ -151,6 +153,54 @@ SmallVector<Attribute> CallList::run() {
     listRow();
   }
   return calls;
+}
+
+SmallVector<Attribute> CallList::toSlots(int64_t slot) {
+  for (int64_t source = 0; source < size; ++source)
+    for (int64_t dest = 0; dest < size; ++dest)
+      if (source != dest)
+        add(Function::Message, count(source, dest), input(source, dest), {0, source * slot}, 0, source, dest);
+  return calls;
+}
+
+LogicalResult pkb::buildTransfer(OpBuilder &builder, comm::CollectiveOpInterface op, xfer::KernelOp kernel, ValueRange inputs) {
+  auto memory = cast<MemRefType>(inputs.front().getType());
+  int64_t elements = memory.getNumElements() / op.getPartCount();
+  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation()))
+    elements = *llvm::max_element(uneven.getCounts());
+  xfer::ScheduleAttr schedule = kernel.getSchedule();
+  int64_t slot = schedule.getBlocks() * schedule.getChunk() / xfer::elementBytes(memory.getElementType());
+  if (schedule.getSlots() != 1 || schedule.getDepth() != 0 || elements > slot)
+    return op.emitOpError() << "by copy_engine must have a schedule of one chunk per block that holds the " << elements << " elements of a message, got: "
+                            << schedule;
+  xfer::TransferOp::create(builder, op.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs, op.getGroup(),
+                           builder.getArrayAttr(CallList(op, elements).toSlots(slot)));
+  return success();
+}
+
+xfer::KernelOp pkb::buildBarrierKernel(OpBuilder &builder, Location loc, comm::GroupAttr group, StringRef name) {
+  MLIRContext *context = builder.getContext();
+  int64_t threads = std::min<int64_t>(32 * group.getSize(), 1024);
+  auto schedule = xfer::ScheduleAttr::get(context, xfer::Mechanism::LdSt, /*blocks=*/1, threads, /*chunk=*/16, /*depth=*/0, /*slots=*/1, /*unroll=*/1,
+                                          /*perSm=*/1);
+  OperationState state(loc, xfer::KernelOp::getOperationName());
+  xfer::KernelOp::Properties &properties = state.getOrAddProperties<xfer::KernelOp::Properties>();
+  properties.setSymName(builder.getStringAttr(name));
+  properties.setGroup(group);
+  properties.setSchedule(schedule);
+  properties.setSummary(builder.getStringAttr("all ranks wait for each other"));
+  properties.setImplements(xfer::CollectiveAttr::get(context, xfer::Collective::Barrier));
+  state.addRegion();
+  auto kernel = cast<xfer::KernelOp>(builder.create(state));
+  OpBuilder at = OpBuilder::atBlockEnd(&kernel.getBody().emplaceBlock());
+  Value flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(context));
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(0), at.getI64IntegerAttr(16));
+  for (Region *region : {&pipeline.getProduce(), &pipeline.getConsume()})
+    region->emplaceBlock().addArgument(xfer::ChunkType::get(context), loc);
+  OpBuilder produce = OpBuilder::atBlockEnd(&pipeline.getProduce().front()), consume = OpBuilder::atBlockEnd(&pipeline.getConsume().front());
+  xfer::SignalOp::create(produce, loc, flags, Value(), pipeline.getProduce().front().getArgument(0), ValueRange(), /*in_band=*/false);
+  xfer::WaitOp::create(consume, loc, xfer::TokenType::get(context), flags, Value(), pipeline.getConsume().front().getArgument(0), /*in_band=*/false);
+  return kernel;
 }
 
 LogicalResult pkb::buildLibraryCall(OpBuilder &builder, comm::CollectiveOpInterface op, ValueRange operands) {

@@ -128,7 +128,8 @@ Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Valu
   Value offset = arith::MulIOp::create(builder, loc, index, indexConstant(builder, loc, chunkBytes));
   offset = arith::AddIOp::create(builder, loc, offset,
                                  indexConstant(builder, loc, kernel.bufferOffsets.lookup(buffer)));
-  Value half = createIndex<cuda::StagingOp>(builder, loc, kernel.parity);
+  Value parity = type.getParities() == 1 ? indexConstant(builder, loc, 0) : kernel.parity;
+  Value half = createIndex<cuda::StagingOp>(builder, loc, parity);
   return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, half, offset));
 }
 
@@ -182,6 +183,8 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
       list.push_back(slotAddress(builder, at, kernel.rank, mapping.lookup(consume.getPeer()), consume.getBuffer()));
     } else if (auto put = dyn_cast<xfer::PutOp>(op)) {
+      if (put.getMechanism() == xfer::Mechanism::CopyEngine)
+        continue; // a transfer before the launch has carried it out
       if (put.getPeer())
         list.push_back(slotAddress(builder, at, mapping.lookup(put.getPeer()), kernel.rank, put.getBuffer()));
       else

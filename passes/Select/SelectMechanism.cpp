@@ -46,9 +46,11 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, c
   exchange.element = cast<RankedTensorType>(input.getType()).getElementType();
   exchange.messageBytes = bytesOf(input) / op.getPartCount();
   exchange.even = talksToAll(exchange.collective);
+  exchange.wholeVectors = exchange.messageBytes % 16 == 0;
   if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
     exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * xfer::elementBytes(exchange.element);
     exchange.even &= !llvm::is_contained(uneven.getCounts(), 0);
+    exchange.wholeVectors = llvm::all_of(uneven.getCounts(), [&](int64_t count) { return count * xfer::elementBytes(exchange.element) % 16 == 0; });
   }
   return exchange;
 }

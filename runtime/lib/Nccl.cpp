@@ -7,6 +7,7 @@
 #include "Error.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
 #include <optional>
@@ -89,6 +90,9 @@ const pkb_nccl *loadNccl(const pkb_driver *driver) {
   static std::mutex lock;
   static std::optional<pkb_nccl> table;
   std::lock_guard<std::mutex> guard(lock);
+  if (!table && environmentText("PKB_ENABLE_MULTICAST") != "1") {
+    setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0); // multicast of the links is off unless it is asked for
+  }
   std::string why;
   if (!table && !(table = openTable(why))) {
     fail(PKB_ERROR_PROGRAM, "the program calls NCCL, and libnccl.so.2 cannot be used: ", why,

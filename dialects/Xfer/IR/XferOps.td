@@ -109,7 +109,7 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
     **Constraints:**
     * `kernel_c1`: every argument is a contiguous memref of static shape, or has one dimension of unknown size; in a `fused` kernel its strides may be
       any static ones;
-    * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`);
+    * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`; with `copy_engine` an `xfer.transfer` before it has carried out its puts);
     * `kernel_c3`: `factors` has one number per rank, `root` is a rank of the group, `sources` has one entry per rank, each a rank or -1, and `counts` one per rank or pair, none
       negative.
   }];

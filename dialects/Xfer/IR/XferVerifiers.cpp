@@ -76,7 +76,23 @@ static LogicalResult verifyRange(Operation *op, OperandRange operands, CallAttr 
   return success();
 }
 
-/// library_call_c3 and c4. A transfer writes to staging memory, whose room the gate knows.
+/// Whether a rank that runs the function of `op` reads in `call`, and whether one writes. A function of some ranks has their sizes, not the others'.
+static std::pair<bool, bool> whoTakesPart(Operation *op, pkb::comm::GroupAttr group, CallAttr call) {
+  Operation *function = op->getParentOp();
+  auto ranks = function ? function->getAttrOfType<DenseI64ArrayAttr>(pkb::comm::kRanksAttrName) : DenseI64ArrayAttr();
+  bool message = call.getFunction() == LibraryFunction::Message, reads = false, writes = false;
+  for (int64_t row = 0; row < group.getNumRows(); ++row)
+    for (auto [position, rank] : llvm::enumerate(group.getRow(row))) {
+      if ((call.getRow() >= 0 && call.getRow() != row) || (ranks && !llvm::is_contained(ranks.asArrayRef(), rank)))
+        continue;
+      auto is = [position = static_cast<int64_t>(position)](int64_t other) { return position == other; };
+      reads |= message ? is(call.getSource()) : call.getFunction() != LibraryFunction::Broadcast || is(call.getRoot());
+      writes |= message ? is(call.getDest()) : call.getFunction() != LibraryFunction::Reduce || is(call.getRoot());
+    }
+  return {reads, writes};
+}
+
+/// library_call_c3 and c4, for the ranks that run the function. A transfer writes to staging memory, whose room the gate knows.
 static LogicalResult verifyCalls(Operation *op, OperandRange operands, pkb::comm::GroupAttr group, ArrayAttr calls, bool staged) {
   int64_t ranks = group.getSize(), rows = group.getNumRows();
   SmallVector<std::array<int64_t, 5>> writes; // row, dest, operand, begin, end
@@ -90,9 +106,10 @@ static LogicalResult verifyCalls(Operation *op, OperandRange operands, pkb::comm
       return op->emitOpError() << "row of " << call << " must be one of " << rows << " rows of the group, got: " << call.getRow();
     int64_t read = function == LibraryFunction::ReduceScatter ? ranks * call.getCount() : call.getCount();
     int64_t written = function == LibraryFunction::AllGather ? ranks * call.getCount() : call.getCount();
-    if (failed(verifyRange(op, operands, call, "from", call.getFrom(), call.getFromOffset(), read)))
+    auto [reads, writesHere] = whoTakesPart(op, group, call);
+    if (reads && failed(verifyRange(op, operands, call, "from", call.getFrom(), call.getFromOffset(), read)))
       return failure();
-    if (!staged && failed(verifyRange(op, operands, call, "to", call.getTo(), call.getToOffset(), written)))
+    if (writesHere && !staged && failed(verifyRange(op, operands, call, "to", call.getTo(), call.getToOffset(), written)))
       return failure();
     if (message && !staged)
       writes.push_back({call.getRow(), call.getDest(), call.getTo(), call.getToOffset(), call.getToOffset() + written});
@@ -168,8 +185,8 @@ LogicalResult KernelOp::verify() {
   }
   // kernel_c2
   Mechanism mechanism = getSchedule().getMechanism();
-  if (mechanism != Mechanism::LdSt && mechanism != Mechanism::LL)
-    return emitOpError() << "must have a mechanism that kernels carry out (ldst, ll), got: "
+  if (mechanism != Mechanism::LdSt && mechanism != Mechanism::LL && mechanism != Mechanism::CopyEngine)
+    return emitOpError() << "must have a mechanism that kernels carry out (ldst, ll, copy_engine), got: "
                          << stringifyMechanism(mechanism);
   // kernel_c3
   int64_t size = getGroupSize();

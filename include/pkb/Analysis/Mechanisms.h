@@ -23,6 +23,7 @@ struct MechanismQuestion {
   int64_t ranks = 1;        // of the group
   int64_t messageBytes = 0; // from one rank to one other, the largest
   bool even = true;         // every rank sends every other one a message, none of them empty
+  bool wholeVectors = true; // every message is a multiple of 16 bytes
   int64_t arenaBytes = 0;   // of a channel's region on one rank
   int64_t copyEngines = 0;  // of one device
 };

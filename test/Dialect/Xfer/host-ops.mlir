@@ -18,3 +18,11 @@ func.func @messages(%a: memref<8xf32>, %b: memref<8xf32>) {
     #xfer.call<function = message, count = 2, to = 1, source = 1, row = 1>] : memref<8xf32>, memref<8xf32>
   return
 }
+
+// A function that only some ranks run has the sizes of those ranks; what the others send lies elsewhere.
+// CHECK-LABEL: @of_rank_0
+func.func @of_rank_0(%a: memref<2xf32>, %b: memref<5xf32>) attributes {comm.ranks = array<i64: 0>} {
+  xfer.library_call nccl(%a, %b) in <[[0, 1]]> calls [#xfer.call<function = message, count = 2, to = 1, dest = 1>,
+    #xfer.call<function = message, count = 5, to = 1, source = 1>] : memref<2xf32>, memref<5xf32>
+  return
+}

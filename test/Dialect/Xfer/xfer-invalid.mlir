@@ -62,16 +62,8 @@ xfer.kernel @k group(<[[0, 1]]>)
 
 // -----
 
-// kernel_c2: no kernel moves bytes by copy_engine.
-// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: copy_engine}}
-xfer.kernel @k group(<[[0, 1]]>)
-    schedule(<mechanism = copy_engine, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
-}
-
-// -----
-
 // kernel_c2: no kernel moves bytes by tma.
-// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: tma}}
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll, copy_engine), got: tma}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = tma, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
 }
@@ -79,7 +71,7 @@ xfer.kernel @k group(<[[0, 1]]>)
 // -----
 
 // kernel_c2: no kernel moves bytes by nvls.
-// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: nvls}}
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll, copy_engine), got: nvls}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = nvls, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
 }
@@ -87,7 +79,7 @@ xfer.kernel @k group(<[[0, 1]]>)
 // -----
 
 // kernel_c2: no kernel moves bytes by nccl.
-// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll), got: nccl}}
+// expected-error @+1 {{'xfer.kernel' op must have a mechanism that kernels carry out (ldst, ll, copy_engine), got: nccl}}
 xfer.kernel @k group(<[[0, 1]]>)
     schedule(<mechanism = nccl, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
 }

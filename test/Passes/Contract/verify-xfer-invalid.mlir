@@ -1572,3 +1572,82 @@ xfer.kernel @uneven group(<[[0, 1]]>)
     }
   }
 }
+
+// -----
+
+// XV601: a transfer without barriers around it, and a launch without a transfer.
+func.func @main(%in: memref<4xf32>, %out: memref<8xf32>) {
+  // expected-error @+1 {{'xfer.transfer' op XV601: a kernel whose puts are copies does not stand between its transfer and barriers: it must stand between a barrier of its group and the launch of its kernel, with another barrier behind that}}
+  xfer.transfer @copied(%in) in <[[0, 1]]> calls [#xfer.call<function = message, count = 4, dest = 1>,
+    #xfer.call<function = message, count = 4, to_offset = 4, source = 1>] : memref<4xf32>
+  xfer.launch @copied(%in, %out) : memref<4xf32>, memref<8xf32>
+  // expected-error @+1 {{'xfer.launch' op XV601: a kernel whose puts are copies does not stand between its transfer and barriers: its kernel's puts are copies, and no transfer of that kernel comes before it}}
+  xfer.launch @copied(%in, %out) : memref<4xf32>, memref<8xf32>
+  return
+}
+xfer.kernel @copied group(<[[0, 1]]>) schedule(<mechanism = copy_engine, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_gather {
+^bb0(%in: memref<4xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 1, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<4xf32> -> <f32>
+    %put = xfer.put %tile into %buffer chunk %c by copy_engine : <f32>, <f32, chunk = 4, slots = 1, parities = 1, staged>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<8xf32>
+    xfer.signal %flags chunk %c after %put
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 1, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<8xf32>
+    }
+  }
+}
+
+// -----
+
+// XV602: rank 1 copies into the slot of rank 0.
+func.func @main(%in: memref<4xf32>, %out: memref<8xf32>) {
+  xfer.launch @meet()
+  // expected-error @+1 {{'xfer.transfer' op XV602: a transfer moves something else than the puts of its kernel: the message of rank 1 for rank 0 must be elements 0 to 4 of operand 0, to element 4}}
+  xfer.transfer @copied(%in) in <[[0, 1]]> calls [#xfer.call<function = message, count = 4, dest = 1>,
+    #xfer.call<function = message, count = 4, source = 1>] : memref<4xf32>
+  xfer.launch @copied(%in, %out) : memref<4xf32>, memref<8xf32>
+  xfer.launch @meet()
+  return
+}
+xfer.kernel @meet group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 64, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements barrier {
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 0 by 16 produce {
+  ^bb0(%c: !xfer.chunk):
+    xfer.signal %flags chunk %c
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+  }
+}
+// expected-note @+1 {{the kernel}}
+xfer.kernel @copied group(<[[0, 1]]>) schedule(<mechanism = copy_engine, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_gather {
+^bb0(%in: memref<4xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 1, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<4xf32> -> <f32>
+    %put = xfer.put %tile into %buffer chunk %c by copy_engine : <f32>, <f32, chunk = 4, slots = 1, parities = 1, staged>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<8xf32>
+    xfer.signal %flags chunk %c after %put
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 1, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<8xf32>
+    }
+  }
+}

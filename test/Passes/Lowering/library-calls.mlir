@@ -53,3 +53,16 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
     return %0, %1 : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// Uneven parts begin where the earlier ones end.
+// CHECK-LABEL: @uneven
+// CHECK: calls [#xfer.call<function = message, count = 3, to = 1>, #xfer.call<function = message, count = 3, to = 1, dest = 1>,
+// CHECK-SAME: #xfer.call<function = message, count = 5, to = 1, to_offset = 3, source = 1>, #xfer.call<function = message, count = 5, to = 1, to_offset = 3, source = 1, dest = 1>]
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @uneven(%a: tensor<3xf32>) -> tensor<8xf32> attributes {comm.ranks = array<i64: 0>} {
+    %0 = comm.all_gather_v %a in <[[0, 1]]> counts [3, 5] : (tensor<3xf32>) -> tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}

@@ -5,6 +5,7 @@
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=pigeon})' 2>&1 | FileCheck %s --check-prefix=MECHANISM
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=ll})' 2>&1 | FileCheck %s --check-prefix=ILLEGAL
 // RUN: not pkb-opt %t/short.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{mechanism=nccl})' 2>&1 | FileCheck %s --check-prefix=REDUCTION
+// RUN: not pkb-opt %t/odd.mlir --pkb-pipeline=mechanism=copy_engine 2>&1 | FileCheck %s --check-prefix=VECTORS
 // RUN: not pkb-opt %t/bits.mlir --pkb-pipeline=mechanism=nccl 2>&1 | FileCheck %s --check-prefix=BITS
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/points.json})' 2>&1 | FileCheck %s --check-prefix=POINTS
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/none.json})' 2>&1 | FileCheck %s --check-prefix=NOFILE
@@ -21,6 +22,7 @@
 // ILLEGAL: error: 'comm.all_reduce' op has no legal mechanism ll for messages of 2097152 bytes: ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 524288 bytes of an LL slot
 // REDUCTION: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no sum of i16
 // BITS: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no reduction bor
+// VECTORS: error: 'comm.all_gather' op has no legal mechanism copy_engine for messages of 12 bytes: {{.*}}copy_engine not legal: a message is no multiple of 16 bytes
 // POINTS: error: machine file '{{.*}}points.json': 'nccl' of 'all_reduce' must be a list of [bytes, us], ascending and positive
 // NOFILE: error: cannot open machine file '{{.*}}none.json': No such file or directory
 // NOJSON: error: machine file '{{.*}}text.json' is not JSON:
@@ -61,5 +63,12 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @main(%a: tensor<4xi32>) -> tensor<4xi32> {
     %0 = comm.all_reduce bor %a in <[[0, 1]]> accumulate i32 : tensor<4xi32>
     return %0 : tensor<4xi32>
+  }
+}
+//--- odd.mlir
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%a: tensor<3xf32>) -> tensor<6xf32> {
+    %0 = comm.all_gather %a in <[[0, 1]]> : (tensor<3xf32>) -> tensor<6xf32>
+    return %0 : tensor<6xf32>
   }
 }
