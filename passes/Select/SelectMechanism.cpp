@@ -51,6 +51,14 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, c
     exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * xfer::elementBytes(exchange.element);
     exchange.even &= !llvm::is_contained(uneven.getCounts(), 0);
     exchange.wholeVectors = llvm::all_of(uneven.getCounts(), [&](int64_t count) { return count * xfer::elementBytes(exchange.element) % 16 == 0; });
+    // All ranks must choose alike: the one that touches most decides.
+    exchange.localBytes = 0;
+    for (int64_t index = 0; index < int64_t(op.getGroup().getRanks().size()); ++index) {
+      int64_t elements = 0;
+      for (int64_t count : llvm::concat<int64_t>(uneven.getInputCounts(index), uneven.getResultCounts(index)))
+        elements += count;
+      exchange.localBytes = std::max(exchange.localBytes, elements * xfer::elementBytes(exchange.element));
+    }
   }
   return exchange;
 }

@@ -28,7 +28,7 @@
 # RUN: not pkb-opt %t.json.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=JSON
 # JSON: member 'bundle.json' is not JSON: [1:{{.*}}]: Expected
 # RUN: not pkb-opt %t.pt2.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=PT2
-# PT2: member 'archive/models/model.json' is not JSON: [1:{{.*}}]: Invalid
+# PT2: member 'archive/models/model.json' is not {{JSON}}: [1:{{.*}}]: Invalid
 # RUN: not pkb-opt %t.foreign.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=FOREIGN
 # FOREIGN: has no member 'bundle.json', so it is no bundle; make one with pkb-export
 # RUN: not pkb-opt %t.window.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=WINDOW
