@@ -94,3 +94,45 @@ def inputs(rank, world_size, device, trial=0):
 def short_last(rank, world_size, device, trial=0):
     torch.manual_seed(100 * trial + rank)
     return (torch.randn(3 if rank == world_size - 1 else 5, 6, device=device),)
+
+
+def stages(x):
+    """A pipeline: the first stage only sends, the last only receives and has code of its own."""
+    w, r = dist.get_world_size(), dist.get_rank()
+    here = x
+    if r > 0:
+        here = torch.empty_like(x)
+        dist.recv(here, src=r - 1)
+        here = here * 2 + r
+    if r < w - 1:
+        dist.send(here, dst=r + 1)
+        return None
+    return here.softmax(-1)
+
+
+def ring(x):
+    """Ring exchange, all ranks at once, twice."""
+    w, r = dist.get_world_size(), dist.get_rank()
+    total, here = x.clone(), x
+    for _ in range(2):
+        there = torch.empty_like(here)
+        work = [dist.P2POp(dist.isend, here, (r + 1) % w), dist.P2POp(dist.irecv, there, (r - 1) % w)]
+        for each in dist.batch_isend_irecv(work):
+            each.wait()
+        total, here = total + there, there
+    return total
+
+
+def halo(x):
+    """Rows of the neighbours, none at the ends."""
+    w, r = dist.get_world_size(), dist.get_rank()
+    out = torch.zeros(x.shape[0] + 2, x.shape[1], dtype=x.dtype, device=x.device)
+    out[1:-1] = x
+    work = []
+    if r > 0:
+        work += [dist.P2POp(dist.isend, x[0].clone(), r - 1), dist.P2POp(dist.irecv, out[0], r - 1)]
+    if r < w - 1:
+        work += [dist.P2POp(dist.isend, x[-1].clone(), r + 1), dist.P2POp(dist.irecv, out[-1], r + 1)]
+    for each in dist.batch_isend_irecv(work) if work else []:
+        each.wait()
+    return (out[:-2] + out[1:-1] + out[2:]) / 3
