@@ -80,7 +80,7 @@ private:
 
 llvm::Expected<std::vector<RankInputs>> Run::makeInputs(Interpreter &program, uint64_t seed) {
   if (request.inputs.empty())
-    return program.randomInputs(seed, request.intLimit);
+    return program.randomInputs(seed, request.random);
   std::vector<RankInputs> inputs(program.worldSize());
   for (auto [rank, own] : llvm::enumerate(inputs))
     for (size_t index = 0; index < program.argumentTypes(rank).size(); ++index) {

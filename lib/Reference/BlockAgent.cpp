@@ -15,8 +15,8 @@ using namespace mlir;
 using namespace pkb;
 using namespace pkb::reference;
 
-BlockAgent::BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kernel, ArrayRef<Tensor> tensors,
-                       int64_t position, int64_t block, int64_t call)
+BlockAgent::BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kernel,
+                       ArrayRef<std::optional<Window>> tensors, int64_t position, int64_t block, int64_t call)
     : owner(owner), view(channel, position, block, call), kernel(kernel), tensors(tensors), position(position),
       block(block), size(kernel.getGroupSize()), call(call) {
   // Buffers lie one after the other in a half of staging: for each source and block a ring of slots.
@@ -38,7 +38,8 @@ BlockAgent::BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kern
 void BlockAgent::enter(Operation *op, Block &body, int64_t turn) { frames.push_back({op, &body, body.begin(), turn}); }
 
 /// Enters the region of the pipeline's next turn that has a chunk, from `turn` on. False at the pipeline's end.
-bool BlockAgent::enterPipeline(xfer::PipelineOp pipeline, int64_t turn) {
+bool BlockAgent::enterPipeline(xfer::PipelineOp move, int64_t turn) {
+  pipeline = move;
   int64_t elements = pipeline.getElements(), chunk = pipeline.getChunk();
   int64_t blocks = kernel.getSchedule().getBlocks(), depth = kernel.getSchedule().getDepth();
   int64_t total = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
@@ -48,9 +49,9 @@ bool BlockAgent::enterPipeline(xfer::PipelineOp pipeline, int64_t turn) {
     if (step < 0 || step >= mine)
       continue;
     int64_t start = (step * blocks + block) * chunk;
-    current = {step, start, std::min(chunk, elements - start)};
     Block &body = turn % 2 == 0 ? pipeline.getProduce().front() : pipeline.getConsume().front();
-    chunks[body.getArgument(0)] = current;
+    currentChunk = body.getArgument(0);
+    chunks[currentChunk] = {step, start, std::min(chunk, elements - start)};
     enter(pipeline, body, turn);
     return true;
   }
@@ -72,7 +73,7 @@ std::string BlockAgent::describe() {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "rank " << owner.getRank() << " block " << block << " in kernel '" << kernel.getSymName() << "' call " << call
-     << " chunk " << current.step;
+     << " chunk " << chunks.lookup(currentChunk).step;
   return text;
 }
 
@@ -134,6 +135,26 @@ BlockAgent::Result BlockAgent::run(Operation *op) {
       })
       .Case([&](xfer::OwnRankOp own) {
         numbers[own.getRank()] = position;
+        return Progress::Ran;
+      })
+      .Case([&](xfer::TableOp table) -> Result {
+        int64_t row = numbers.lookup(table.getRank());
+        int64_t entry = table.getOther() ? row * size + numbers.lookup(table.getOther()) : row;
+        if (entry < 0 || entry >= static_cast<int64_t>(table.getValues().size()))
+          return makeError("reads entry ", entry, " of a table of ", table.getValues().size());
+        numbers[table.getValue()] = table.getValues()[entry];
+        return Progress::Ran;
+      })
+      .Case([&](xfer::OnRanksOp only) {
+        if (only.includes(position))
+          enter(only, only.getBody().front(), 0);
+        return Progress::Ran;
+      })
+      .Case([&](xfer::ClipOp clip) {
+        Chunk chunk = chunks.lookup(clip.getChunk());
+        int64_t left = std::max<int64_t>(0, numbers.lookup(clip.getElements()) - chunk.start);
+        chunk.length = std::min(chunk.length, left);
+        chunks[clip.getClipped()] = chunk;
         return Progress::Ran;
       })
       .Case([&](xfer::LoadOp load) { return runLoad(load); })

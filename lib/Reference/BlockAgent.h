@@ -12,9 +12,10 @@
 
 namespace pkb::reference {
 
-/// The elements of one chunk, as a value.
+/// The elements of one chunk, as a value: `lanes` numbers each.
 struct Tile {
   ElementType element;
+  int64_t lanes = 1;
   Bytes bytes;
 };
 
@@ -27,8 +28,8 @@ struct Chunk {
 
 class BlockAgent : public Agent {
 public:
-  /// `position` is the rank's in its row; `tensors` are those of the kernel's arguments.
-  BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kernel, llvm::ArrayRef<Tensor> tensors,
+  /// `position` is the rank's in its row; `tensors` are the kernel's arguments, those that exist on this rank.
+  BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kernel, llvm::ArrayRef<std::optional<Window>> tensors,
              int64_t position, int64_t block, int64_t call);
 
   llvm::Expected<Progress> step() override;
@@ -61,8 +62,14 @@ private:
   Result runMap(xfer::MapOp map);
 
   llvm::SmallVector<int64_t> targets(mlir::Value peer);
-  llvm::Expected<char *> messageAt(mlir::Value memory, mlir::Value part, mlir::Value chunk, ElementType tile,
-                                   int64_t bytes);
+  /// Where a load or store finds its chunk in ordinary memory: bytes of what the window gathers.
+  struct Place {
+    const Window *window;
+    int64_t begin, size;
+  };
+  llvm::Expected<Place> placeOfMessage(mlir::Value memory, mlir::Value part, mlir::Value at, mlir::Value chunk,
+                                       const Tile &tile);
+  Tile emptyTile(mlir::Value tile, mlir::Value chunk);
   SlotAddress slotOf(mlir::Value buffer, int64_t source, const Chunk &chunk);
   Result readSlots(mlir::Value buffer, llvm::ArrayRef<int64_t> sources, mlir::Value chunk,
                    llvm::MutableArrayRef<Tile> tiles);
@@ -70,14 +77,15 @@ private:
   RankProgram &owner;
   BlockView view;
   xfer::KernelOp kernel;
-  llvm::SmallVector<Tensor> tensors;
+  llvm::SmallVector<std::optional<Window>> tensors;
   int64_t position, block, size, call;
   llvm::SmallVector<Frame> frames;
   llvm::DenseMap<mlir::Value, int64_t> numbers; // of type index
   llvm::DenseMap<mlir::Value, Chunk> chunks;
   llvm::DenseMap<mlir::Value, Tile> tiles;
   llvm::DenseMap<mlir::Value, int64_t> bufferOffsets; // bytes in a half of staging
-  Chunk current;                                      // for reports
+  xfer::PipelineOp pipeline;                          // the one that runs, and its chunk
+  mlir::Value currentChunk;
   mlir::Operation *blocked = nullptr;
 };
 

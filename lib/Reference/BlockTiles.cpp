@@ -9,50 +9,59 @@ using namespace mlir;
 using namespace pkb;
 using namespace pkb::reference;
 
-static ElementType elementOf(Value tile) {
-  return *ElementType::get(cast<xfer::TileType>(tile.getType()).getElementType());
+/// A tile of the type of `tile`, with room for what `chunk` has.
+Tile BlockAgent::emptyTile(Value tile, Value chunk) {
+  Type type = cast<xfer::TileType>(tile.getType()).getElementType();
+  auto vector = dyn_cast<VectorType>(type);
+  Tile empty{*ElementType::get(vector ? vector.getElementType() : type), vector ? vector.getNumElements() : 1, {}};
+  empty.bytes.resize(chunks.lookup(chunk).length * empty.lanes * empty.element.bytes);
+  return empty;
 }
 
-/// Address of the chunk's message in ordinary memory, of which `bytes` are used; null where that is nothing.
-llvm::Expected<char *> BlockAgent::messageAt(Value memory, Value part, Value chunk, ElementType tile, int64_t bytes) {
-  if (bytes == 0)
-    return nullptr;
+llvm::Expected<BlockAgent::Place> BlockAgent::placeOfMessage(Value memory, Value part, Value at, Value chunk,
+                                                             const Tile &tile) {
+  const Chunk &piece = chunks.lookup(chunk);
+  int64_t each = tile.lanes * tile.element.bytes;
+  int64_t first = part ? numbers.lookup(part) * pipeline.getElements() : at ? numbers.lookup(at) : 0;
+  Place place{nullptr, (first + piece.start) * each, piece.length * each};
+  if (place.size == 0)
+    return place;
   if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
     int64_t number = numbers.lookup(select.getRank());
     if (number < 0 || number >= static_cast<int64_t>(select.getTensors().size()))
       return makeError("selects tensor ", number, " of ", select.getTensors().size());
     memory = select.getTensors()[number];
   }
-  const Tensor &tensor = tensors[cast<BlockArgument>(memory).getArgNumber()];
-  llvm::Expected<Window> window = windowOf(memory.getType(), tensor);
+  const std::optional<Window> &window = tensors[cast<BlockArgument>(memory).getArgNumber()];
   if (!window)
-    return window.takeError();
+    return makeError("touches a tensor that does not exist on this rank");
   int64_t all = window->count() * window->element.bytes;
-  int64_t begin = chunks.lookup(chunk).start * tile.bytes;
-  if (part)
-    begin += numbers.lookup(part) * (all / size);
-  if (begin < 0 || begin + bytes > all)
-    return makeError("touches bytes [", begin, ", ", begin + bytes, ") of a tensor of ", all);
-  return tensor.memory->data() + window->offset + begin;
+  if (place.begin < 0 || place.begin + place.size > all)
+    return makeError("touches bytes [", place.begin, ", ", place.begin + place.size, ") of a tensor of ", all);
+  place.window = &*window;
+  return place;
 }
 
 BlockAgent::Result BlockAgent::runLoad(xfer::LoadOp load) {
-  ElementType element = elementOf(load.getTile());
-  int64_t bytes = chunks.lookup(load.getChunk()).length * element.bytes;
-  llvm::Expected<char *> from = messageAt(load.getSource(), load.getPart(), load.getChunk(), element, bytes);
-  if (!from)
-    return from.takeError();
-  tiles[load.getTile()] = {element, Bytes(*from, *from + bytes)};
+  Tile tile = emptyTile(load.getTile(), load.getChunk());
+  llvm::Expected<Place> place = placeOfMessage(load.getSource(), load.getPart(), load.getAt(), load.getChunk(), tile);
+  if (!place)
+    return place.takeError();
+  if (place->window)
+    place->window->read(place->begin, tile.bytes);
+  tiles[load.getTile()] = std::move(tile);
   return Progress::Ran;
 }
 
 BlockAgent::Result BlockAgent::runStore(xfer::StoreOp store) {
   const Tile &tile = tiles[store.getTile()];
-  int64_t bytes = std::min<int64_t>(tile.bytes.size(), chunks.lookup(store.getChunk()).length * tile.element.bytes);
-  llvm::Expected<char *> to = messageAt(store.getDest(), store.getPart(), store.getChunk(), tile.element, bytes);
-  if (!to)
-    return to.takeError();
-  std::copy_n(tile.bytes.begin(), bytes, *to);
+  llvm::Expected<Place> place = placeOfMessage(store.getDest(), store.getPart(), store.getAt(), store.getChunk(), tile);
+  if (!place)
+    return place.takeError();
+  if (place->size > static_cast<int64_t>(tile.bytes.size()))
+    return makeError("stores ", place->size, " bytes of a tile of ", tile.bytes.size());
+  if (place->window)
+    place->window->write(place->begin, ArrayRef(tile.bytes).take_front(place->size));
   return Progress::Ran;
 }
 
@@ -95,8 +104,7 @@ BlockAgent::Result BlockAgent::readSlots(Value buffer, ArrayRef<int64_t> sources
 }
 
 BlockAgent::Result BlockAgent::runConsume(xfer::ConsumeOp consume) {
-  Tile tile{elementOf(consume.getTile()), {}};
-  tile.bytes.resize(chunks.lookup(consume.getChunk()).length * tile.element.bytes);
+  Tile tile = emptyTile(consume.getTile(), consume.getChunk());
   Result result = readSlots(consume.getBuffer(), numbers.lookup(consume.getPeer()), consume.getChunk(), tile);
   if (result)
     tiles[consume.getTile()] = std::move(tile);
@@ -111,7 +119,7 @@ BlockAgent::Result BlockAgent::runContributions(xfer::ContributionsOp contributi
   for (int64_t source = 0; source < size; ++source)
     if (source != position)
       sources.push_back(source);
-  SmallVector<Tile> read(sources.size(), Tile{own.element, Bytes(own.bytes.size())});
+  SmallVector<Tile> read(sources.size(), Tile{own.element, own.lanes, Bytes(own.bytes.size())});
   Result result = readSlots(contributions.getBuffer(), sources, contributions.getChunk(), read);
   if (!result || *result == Progress::Blocked)
     return result;
@@ -143,8 +151,9 @@ BlockAgent::Result BlockAgent::runMap(xfer::MapOp map) {
   SmallVector<const Tile *> inputs;
   for (Value tile : map.getTiles())
     inputs.push_back(&tiles[tile]);
-  Tile result{elementOf(map.getResult()), {}};
-  size_t count = inputs.empty() ? current.length : inputs.front()->bytes.size() / inputs.front()->element.bytes;
+  Tile result = emptyTile(map.getResult(), currentChunk);
+  size_t count = inputs.empty() ? result.bytes.size() / result.element.bytes
+                                : inputs.front()->bytes.size() / inputs.front()->element.bytes;
   result.bytes.resize(count * result.element.bytes);
   SmallVector<Scalar> values(numberOf.size()), operands;
   for (size_t i = 0; i < count; ++i) {

@@ -52,10 +52,6 @@ private:
 
 } // namespace
 
-bool reference::meet(comm::CollectiveOpInterface left, comm::CollectiveOpInterface right) {
-  return left.getOperation() == right.getOperation();
-}
-
 /// The root's position, where only it gets or gives something.
 static std::optional<int64_t> rootOf(comm::CollectiveOpInterface op, int64_t row) {
   auto rooted = dyn_cast<comm::RootedOpInterface>(op.getOperation());
@@ -195,7 +191,7 @@ llvm::Error Meeting::permute(comm::PermuteOp permute) {
 // Reductions
 //===----------------------------------------------------------------------===//
 
-static Arithmetic arithmeticOf(comm::ReduceKind kind) {
+Arithmetic reference::arithmeticOf(comm::ReduceKind kind) {
   switch (kind) {
   case comm::ReduceKind::Sum:
   case comm::ReduceKind::Avg:
@@ -217,30 +213,34 @@ static Arithmetic arithmeticOf(comm::ReduceKind kind) {
   llvm_unreachable("all kinds are above");
 }
 
-/// The members' parts, one for each, combined element by element: in rank order, in the accumulation type, rounded
-/// once.
-llvm::Expected<Bytes> Meeting::combined(ArrayRef<Bytes> parts) const {
-  auto reduction = cast<comm::ReductionOpInterface>(op().getOperation());
-  comm::ReduceKind kind = reduction.getKind();
-  ElementType wide = *ElementType::get(reduction.getAccumulation());
-  Arithmetic operation = arithmeticOf(kind);
+llvm::Expected<Bytes> reference::combineParts(const Combination &combination, ArrayRef<Bytes> parts) {
+  ElementType element = combination.element, wide = combination.accumulation;
   for (const Bytes &part : parts)
     if (part.size() != parts.front().size())
       return makeError("combines tensors of ", parts.front().size(), " and ", part.size(), " bytes");
   Bytes result(parts.front().size());
   for (size_t place = 0; place < result.size(); place += element.bytes) {
-    Scalar sum;
-    for (auto [member, part] : llvm::enumerate(parts)) {
+    Scalar total;
+    for (auto [number, part] : llvm::enumerate(parts)) {
       Scalar value = convert(Scalar::load(part.data() + place, element), element, wide);
-      if (kind == comm::ReduceKind::PremulSum)
-        value = scale(Arithmetic::Mul, value, (*reduction.getFactors())[row * size() + member], wide);
-      sum = member == 0 ? value : combine(operation, sum, value, wide);
+      if (combination.kind == comm::ReduceKind::PremulSum)
+        value = scale(Arithmetic::Mul, value, combination.factors[number], wide);
+      total = number == 0 ? value : combine(arithmeticOf(combination.kind), total, value, wide);
     }
-    if (kind == comm::ReduceKind::Avg)
-      sum = scale(Arithmetic::Div, sum, static_cast<double>(size()), wide);
-    convert(sum, wide, element).store(result.data() + place, element);
+    if (combination.kind == comm::ReduceKind::Avg)
+      total = scale(Arithmetic::Div, total, static_cast<double>(parts.size()), wide);
+    convert(total, wide, element).store(result.data() + place, element);
   }
   return result;
+}
+
+/// One part of each member, in rank order.
+llvm::Expected<Bytes> Meeting::combined(ArrayRef<Bytes> parts) const {
+  auto reduction = cast<comm::ReductionOpInterface>(op().getOperation());
+  Combination combination{reduction.getKind(), element, *ElementType::get(reduction.getAccumulation()), {}};
+  if (std::optional<ArrayRef<double>> factors = reduction.getFactors())
+    combination.factors = factors->slice(row * size(), size());
+  return combineParts(combination, parts);
 }
 
 llvm::Error Meeting::reduce() {

@@ -21,8 +21,16 @@ struct Contribution {
   llvm::SmallVector<std::optional<Bytes>> inputs, results;
 };
 
-/// True if two ranks that have arrived at these operations take part in one collective.
-bool meet(comm::CollectiveOpInterface left, comm::CollectiveOpInterface right);
+/// How contributions are combined.
+struct Combination {
+  comm::ReduceKind kind;
+  ElementType element, accumulation;
+  llvm::ArrayRef<double> factors; // of premul_sum, one for each part
+};
+Arithmetic arithmeticOf(comm::ReduceKind kind);
+
+/// The parts, of equal size, combined element by element: in their order, in the accumulation type, rounded once.
+llvm::Expected<Bytes> combineParts(const Combination &combination, llvm::ArrayRef<Bytes> parts);
 
 /// Fills in the results of all members of row `row`, given in group order.
 llvm::Error carryOut(llvm::MutableArrayRef<Contribution> members, int64_t row);

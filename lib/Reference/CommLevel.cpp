@@ -86,53 +86,35 @@ RankProgram::Result RankProgram::runHostRead(comm::HostReadOp read) {
   return Progress::Ran;
 }
 
-/// The last rank of a row to arrive carries out the collective for all.
 RankProgram::Result RankProgram::runCollective(comm::CollectiveOpInterface collective) {
   comm::GroupAttr group = collective.getGroup();
-  std::optional<int64_t> row = group.getRowOf(rank);
-  if (!row) { // results that nobody may use
+  if (!group.getRowOf(rank)) { // results that nobody may use
     for (Value result : collective->getResults())
       values[result] = Tensor();
     return Progress::Ran;
   }
-  if (met) {
-    arrived = nullptr;
-    met = false;
-    return Progress::Ran;
-  }
-  if (arrived)
-    return Progress::Blocked;
-  arrived = collective;
-  SmallVector<Contribution> members;
-  for (int64_t member : group.getRow(*row)) {
-    RankProgram &other = world.program(member);
-    if (!other.arrived || other.met || !meet(other.arrived, collective))
-      return Progress::Blocked;
-    members.push_back({other.arrived, {}, {}});
-  }
-  for (auto [contribution, member] : llvm::zip_equal(members, group.getRow(*row))) {
-    RankProgram &other = world.program(member);
-    for (Value input : contribution.op.getCollectiveInputs()) {
-      const Tensor &tensor = other.values[input];
-      if (tensor.absent()) {
-        contribution.inputs.push_back(std::nullopt);
-        continue;
+  return rendezvous(collective, group, [](ArrayRef<RankProgram *> row, int64_t number) -> llvm::Error {
+    SmallVector<Contribution> members;
+    for (RankProgram *program : row) {
+      Contribution &own =
+          members.emplace_back(Contribution{cast<comm::CollectiveOpInterface>(program->arrived), {}, {}});
+      for (Value input : own.op.getCollectiveInputs()) {
+        const Tensor &tensor = program->values[input];
+        if (tensor.absent()) {
+          own.inputs.push_back(std::nullopt);
+          continue;
+        }
+        llvm::Expected<Window> window = windowOf(input.getType(), tensor);
+        if (!window)
+          return window.takeError();
+        own.inputs.push_back(window->gather());
       }
-      llvm::Expected<Window> window = windowOf(input.getType(), tensor);
-      if (!window)
-        return window.takeError();
-      contribution.inputs.push_back(window->gather());
     }
-  }
-  if (llvm::Error error = carryOut(members, *row))
-    return error;
-  for (auto [contribution, member] : llvm::zip_equal(members, group.getRow(*row))) {
-    RankProgram &other = world.program(member);
-    for (auto [result, bytes] : llvm::zip_equal(contribution.op.getCollectiveResults(), contribution.results))
-      other.values[result] = bytes ? Tensor{std::make_shared<Bytes>(std::move(*bytes)), 0} : Tensor();
-    other.met = true;
-  }
-  arrived = nullptr;
-  met = false;
-  return Progress::Ran;
+    if (llvm::Error error = carryOut(members, number))
+      return error;
+    for (auto [program, own] : llvm::zip_equal(row, members))
+      for (auto [result, bytes] : llvm::zip_equal(own.op.getCollectiveResults(), own.results))
+        program->values[result] = bytes ? Tensor{std::make_shared<Bytes>(std::move(*bytes)), 0} : Tensor();
+    return llvm::Error::success();
+  });
 }

@@ -61,7 +61,7 @@ static llvm::Expected<std::vector<Tensor>> makeArguments(func::FuncOp function) 
   return arguments;
 }
 
-llvm::Expected<std::vector<RankInputs>> Interpreter::randomInputs(uint64_t seed, int64_t limit) const {
+llvm::Expected<std::vector<RankInputs>> Interpreter::randomInputs(uint64_t seed, const InputOptions &options) const {
   std::vector<RankInputs> inputs(worldSize());
   for (int64_t rank = 0; rank < worldSize(); ++rank)
     for (auto [index, type] : llvm::enumerate(argumentTypes(rank))) {
@@ -76,7 +76,7 @@ llvm::Expected<std::vector<RankInputs>> Interpreter::randomInputs(uint64_t seed,
       llvm::Expected<Window> window = windowOf(plain, *tensor);
       if (!window)
         return window.takeError();
-      fillRandom(*window, mixBits(seed) + rank * 1000003 + index, limit);
+      fillRandom(*window, mixBits(seed) + rank * 1000003 + index, options);
       inputs[rank].arguments.push_back(window->gather());
     }
   return inputs;

@@ -42,6 +42,36 @@ void Window::forEach(llvm::function_ref<void(int64_t)> body) const {
   }
 }
 
+char *Window::at(int64_t number) const {
+  int64_t place = offset;
+  for (size_t dim = sizes.size(); dim-- > 0; number /= sizes[dim])
+    place += number % sizes[dim] * strides[dim] * element.bytes;
+  return memory->data() + place;
+}
+
+/// Calls `body` with the address of each stretch of one element that is in [begin, begin + size), and where it is
+/// there.
+static void forEachStretch(const Window &window, int64_t begin, int64_t size,
+                           llvm::function_ref<void(char *, int64_t, int64_t)> body) {
+  for (int64_t done = 0; done < size;) {
+    int64_t within = (begin + done) % window.element.bytes;
+    int64_t length = std::min(window.element.bytes - within, size - done);
+    body(window.at((begin + done) / window.element.bytes) + within, done, length);
+    done += length;
+  }
+}
+
+void Window::read(int64_t begin, MutableArrayRef<char> bytes) const {
+  forEachStretch(*this, begin, bytes.size(), [&](const char *from, int64_t done, int64_t length) {
+    std::memcpy(bytes.data() + done, from, length);
+  });
+}
+
+void Window::write(int64_t begin, ArrayRef<char> bytes) const {
+  forEachStretch(*this, begin, bytes.size(),
+                 [&](char *to, int64_t done, int64_t length) { std::memcpy(to, bytes.data() + done, length); });
+}
+
 Bytes Window::gather() const {
   Bytes bytes(count() * element.bytes);
   char *to = bytes.data();
@@ -157,25 +187,42 @@ uint64_t reference::mixBits(uint64_t value) { // the finalizer of splitmix64
   return value ^ (value >> 31);
 }
 
-static Scalar randomElement(ElementType type, uint64_t bits, int64_t limit) {
+static Scalar specialElement(ElementType type, uint64_t number) {
+  using llvm::APFloat;
+  const llvm::fltSemantics &semantics = *type.semantics;
+  bool negative = number & 1;
+  const APFloat values[] = {APFloat::getZero(semantics, negative), APFloat::getLargest(semantics, negative),
+                            APFloat::getSmallest(semantics, negative),
+                            APFloat::semanticsHasNaN(semantics) ? APFloat::getNaN(semantics, negative)
+                                                                : APFloat::getZero(semantics),
+                            APFloat::semanticsHasInf(semantics) ? APFloat::getInf(semantics, negative)
+                                                                : APFloat::getLargest(semantics, negative)};
+  Scalar value;
+  value.words[0] = values[number / 2 % std::size(values)].bitcastToAPInt().getZExtValue();
+  return value;
+}
+
+static Scalar randomElement(ElementType type, uint64_t bits, const InputOptions &options) {
   if (type.isComplex()) {
     ElementType half = type.half();
     char bytes[16];
-    randomElement(half, bits, limit).store(bytes, half);
-    randomElement(half, mixBits(bits), limit).store(bytes + half.bytes, half);
+    randomElement(half, bits, options).store(bytes, half);
+    randomElement(half, mixBits(bits), options).store(bytes + half.bytes, half);
     return Scalar::load(bytes, type);
   }
+  if (type.isFloat() && options.special && mixBits(bits) % 8 == 0)
+    return specialElement(type, mixBits(bits) / 8);
   if (type.isFloat())
     return fromDouble(static_cast<double>(static_cast<int64_t>(bits)) * 0x1p-62, type);
-  if (limit > 0 && type.numbers != NumberClass::Bool)
-    bits %= static_cast<uint64_t>(limit);
+  if (options.limit > 0 && type.numbers != NumberClass::Bool)
+    bits %= static_cast<uint64_t>(options.limit);
   return fromInteger(static_cast<int64_t>(bits), type);
 }
 
-void reference::fillRandom(const Window &window, uint64_t seed, int64_t limit) {
+void reference::fillRandom(const Window &window, uint64_t seed, const InputOptions &options) {
   uint64_t number = 0;
   window.forEach([&](int64_t place) {
-    Scalar value = randomElement(window.element, mixBits(mixBits(seed) ^ number++), limit);
+    Scalar value = randomElement(window.element, mixBits(mixBits(seed) ^ number++), options);
     value.store(window.memory->data() + place, window.element);
   });
 }

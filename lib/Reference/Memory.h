@@ -10,6 +10,8 @@
 
 #include "Scalar.h"
 
+#include "pkb/Reference/Interpreter.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "llvm/Support/Error.h"
@@ -44,6 +46,11 @@ struct Window {
   /// The elements one after the other in row-major order, and back. `bytes` holds exactly all of them.
   Bytes gather() const;
   void scatter(llvm::ArrayRef<char> bytes) const;
+  /// The bytes [begin, begin + bytes.size()) of what `gather` gives, and back.
+  void read(int64_t begin, llvm::MutableArrayRef<char> bytes) const;
+  void write(int64_t begin, llvm::ArrayRef<char> bytes) const;
+  /// Where the element of that number in row-major order lies.
+  char *at(int64_t number) const;
   /// Calls `body` with the byte of each element, in row-major order.
   void forEach(llvm::function_ref<void(int64_t)> body) const;
 };
@@ -64,9 +71,8 @@ llvm::Expected<Tensor> allocate(mlir::Type type);
 /// The elements of a constant, contiguous.
 llvm::Expected<Bytes> bytesOf(mlir::ElementsAttr value);
 
-/// Fills a window with numbers that follow from `seed` alone: floats of full precision in [-2, 2), integers of all bits
-/// (or in [0, limit) where a limit is given), bools of both kinds.
-void fillRandom(const Window &window, uint64_t seed, int64_t limit);
+/// Fills a window with numbers that follow from `seed` alone.
+void fillRandom(const Window &window, uint64_t seed, const InputOptions &options);
 
 /// A hash that spreads all bits of `value`.
 uint64_t mixBits(uint64_t value);

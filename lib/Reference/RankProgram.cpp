@@ -66,7 +66,7 @@ RankProgram::Result RankProgram::run(Operation *op) {
         target = std::next(Block::iterator(fused));
         return Progress::Ran;
       })
-      .Case([&](comm::AbsentOp absent) {
+      .Case<comm::AbsentOp, xfer::AbsentOp>([&](auto absent) {
         values[absent.getResult()] = Tensor();
         return Progress::Ran;
       })
@@ -94,6 +94,7 @@ RankProgram::Result RankProgram::run(Operation *op) {
       .Case([&](memref::CopyOp copy) { return runCopy(copy); })
       .Case([&](memref::GetGlobalOp use) { return runConstant(use); })
       .Case([&](memref::ReinterpretCastOp cast) { return runReinterpret(cast); })
+      .Case([&](xfer::LibraryCallOp call) { return runLibraryCall(call); })
       .Case([&](xfer::LaunchOp launch) { return runLaunch(launch); })
       .Case([&](func::ReturnOp ret) {
         for (Value value : ret.getOperands())
@@ -112,22 +113,55 @@ RankProgram::Result RankProgram::run(Operation *op) {
       });
 }
 
+/// True if two ranks that have arrived at these operations take part in one exchange: the same operation, or, in
+/// functions of different ranks, one of the same number or with the same calls.
+static bool meet(Operation *left, Operation *right) {
+  if (left == right)
+    return true;
+  if (left->getName() != right->getName())
+    return false;
+  if (auto call = dyn_cast<xfer::LibraryCallOp>(left))
+    return call.getCalls() == cast<xfer::LibraryCallOp>(right).getCalls();
+  IntegerAttr number = comm::getExchange(left);
+  return number && number == comm::getExchange(right);
+}
+
+RankProgram::Result RankProgram::rendezvous(Operation *op, comm::GroupAttr group,
+                                            llvm::function_ref<llvm::Error(ArrayRef<RankProgram *>, int64_t)> body) {
+  if (met) {
+    arrived = nullptr;
+    met = false;
+    return Progress::Ran;
+  }
+  if (arrived)
+    return Progress::Blocked;
+  arrived = op;
+  int64_t number = *group.getRowOf(rank);
+  row.clear();
+  for (int64_t member : group.getRow(number))
+    row.push_back(&world.program(member));
+  for (RankProgram *other : row)
+    if (!other->arrived || other->met || !meet(other->arrived, op))
+      return Progress::Blocked;
+  if (llvm::Error error = body(row, number))
+    return error;
+  for (RankProgram *other : row)
+    other->met = true;
+  return rendezvous(op, group, body);
+}
+
 std::string RankProgram::waitingFor() {
   if (!arrived)
     return "";
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "rank " << rank << " waits in " << arrived->getName() << " at " << placeOf(arrived) << " for";
-  comm::GroupAttr group = arrived.getGroup();
-  for (int64_t member : group.getRow(*group.getRowOf(rank))) {
-    RankProgram &other = world.program(member);
-    if (member == rank)
-      continue;
-    if (other.hasEnded())
-      os << " rank " << member << " (has returned)";
-    else if (comm::CollectiveOpInterface theirs = other.getArrived();
-             theirs && theirs.getOperation() != arrived.getOperation())
-      os << " rank " << member << " (is in " << theirs->getName() << " at " << placeOf(theirs) << ")";
+  for (RankProgram *other : row) {
+    if (other->ended)
+      os << " rank " << other->rank << " (has returned)";
+    else if (other->arrived && !meet(other->arrived, arrived))
+      os << " rank " << other->rank << " (is in " << other->arrived->getName() << " at " << placeOf(other->arrived)
+         << ")";
   }
   return text;
 }

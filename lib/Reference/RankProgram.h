@@ -30,14 +30,20 @@ public:
   /// What the function returned.
   llvm::ArrayRef<std::pair<mlir::Value, Tensor>> getReturned() const { return returned; }
   llvm::Expected<Window> windowOfValue(mlir::Value value) { return windowOf(value.getType(), values.lookup(value)); }
-  /// The collective at which this rank waits for its row; null if it does not.
-  comm::CollectiveOpInterface getArrived() const { return arrived; }
+  /// The operation at which this rank waits for its row; null if it does not.
+  mlir::Operation *getArrived() const { return arrived; }
   void blockEnded() { --runningBlocks; }
 
 private:
   using Result = llvm::Expected<Progress>;
   Result run(mlir::Operation *op);
   llvm::Error bind(mlir::Value value); // to fresh memory
+  /// Windows of memrefs; std::nullopt for one that does not exist on this rank.
+  llvm::Expected<std::vector<std::optional<Window>>> windowsOf(mlir::ValueRange operands);
+  /// Waits for the ranks of its row of `group`; the last one to arrive carries out `body` (programs in group order,
+  /// number of the row) for all.
+  Result rendezvous(mlir::Operation *op, comm::GroupAttr group,
+                    llvm::function_ref<llvm::Error(llvm::ArrayRef<RankProgram *>, int64_t)> body);
 
   // CommLevel.cpp
   Result runCall(aten::CallOp call);
@@ -51,6 +57,7 @@ private:
   Result runConstant(mlir::memref::GetGlobalOp use);
   Result runReinterpret(mlir::memref::ReinterpretCastOp cast);
   Result runLaunch(xfer::LaunchOp launch);
+  Result runLibraryCall(xfer::LibraryCallOp call);
 
   World &world;
   int64_t rank;
@@ -62,9 +69,10 @@ private:
   bool ended = false;
   std::vector<std::pair<mlir::Value, Tensor>> returned;
 
-  comm::CollectiveOpInterface arrived;
-  bool met = false;          // the collective has been carried out
-  int64_t runningBlocks = 0; // of the kernel launched last
+  mlir::Operation *arrived = nullptr;
+  llvm::SmallVector<RankProgram *> row; // whom it waits for there, and itself
+  bool met = false;                     // the operation has been carried out
+  int64_t runningBlocks = 0;            // of the kernel launched last
 };
 
 } // namespace pkb::reference

@@ -46,14 +46,29 @@ llvm::Error World::open() {
           functions[rank] = function;
   if (llvm::all_of(functions, [](func::FuncOp function) { return bool(function); }))
     return llvm::Error::success();
+  functions.resize(ranks);
+  SmallVector<func::FuncOp> all(module.getOps<func::FuncOp>());
   func::FuncOp main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main && llvm::hasSingleElement(module.getOps<func::FuncOp>()))
-    main = *module.getOps<func::FuncOp>().begin();
-  if (!main)
-    return makeError("module must have a function @main, or only one function");
-  if (!llvm::hasSingleElement(main.getBody()))
-    return makeError("function '", main.getSymName(), "' must have a body of straight-line code");
-  functions.assign(ranks, main);
+  if (all.size() == 1)
+    main = all.front();
+  for (func::FuncOp function : all) {
+    DenseI64ArrayAttr own = comm::getRanks(function);
+    if (!own && function != main)
+      continue;
+    if (!llvm::hasSingleElement(function.getBody()))
+      return makeError("function '", function.getSymName(), "' must have a body of straight-line code");
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      if (!own || llvm::is_contained(own.asArrayRef(), rank)) {
+        if (functions[rank])
+          return makeError("rank ", rank, " must run one function, got: '", functions[rank].getSymName(), "' and '",
+                           function.getSymName(), "'");
+        functions[rank] = function;
+      }
+  }
+  for (auto [rank, function] : llvm::enumerate(functions))
+    if (!function)
+      return makeError("module must have a function for rank ", rank,
+                       ": @main, the only one, or one that names its ranks");
   return llvm::Error::success();
 }
 

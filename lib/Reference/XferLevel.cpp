@@ -2,6 +2,7 @@
 //===- XferLevel.cpp - level L2: host operations on memrefs ----------------===//
 
 #include "BlockAgent.h"
+#include "Collectives.h"
 #include "RankProgram.h"
 
 #include "pkb/Support/Error.h"
@@ -40,6 +41,151 @@ RankProgram::Result RankProgram::runReinterpret(memref::ReinterpretCastOp cast) 
   return Progress::Ran;
 }
 
+llvm::Expected<std::vector<std::optional<Window>>> RankProgram::windowsOf(ValueRange operands) {
+  std::vector<std::optional<Window>> windows;
+  for (Value operand : operands) {
+    windows.emplace_back();
+    if (values.lookup(operand).absent())
+      continue;
+    llvm::Expected<Window> window = windowOfValue(operand);
+    if (!window)
+      return window.takeError();
+    windows.back() = std::move(*window);
+  }
+  return windows;
+}
+
+namespace {
+
+/// What a row of ranks does in one library call.
+class LibraryMeeting {
+public:
+  LibraryMeeting(xfer::LibraryCallOp op, int64_t row, std::vector<std::vector<std::optional<Window>>> operands)
+      : op(op), row(row), operands(std::move(operands)) {}
+  llvm::Error run();
+
+private:
+  int64_t size() const { return operands.size(); }
+  llvm::Expected<Window> operandOf(int64_t rank, int64_t number);
+  llvm::Expected<Bytes> read(int64_t rank, int64_t number, int64_t offset, int64_t count);
+  llvm::Error write(int64_t rank, int64_t number, int64_t offset, ArrayRef<char> bytes);
+  llvm::Error carryOut(xfer::CallAttr call);
+  llvm::Expected<Bytes> total(xfer::CallAttr call, int64_t offset);
+
+  xfer::LibraryCallOp op;
+  int64_t row;
+  std::vector<std::vector<std::optional<Window>>> operands; // by rank
+};
+
+} // namespace
+
+llvm::Expected<Window> LibraryMeeting::operandOf(int64_t rank, int64_t number) {
+  if (!operands[rank][number])
+    return makeError("needs operand ", number, " of member ", rank, ", which does not exist there");
+  return *operands[rank][number];
+}
+
+/// `count` elements of an operand from `offset` on.
+llvm::Expected<Bytes> LibraryMeeting::read(int64_t rank, int64_t number, int64_t offset, int64_t count) {
+  llvm::Expected<Window> window = operandOf(rank, number);
+  if (!window)
+    return window.takeError();
+  Bytes bytes(count * window->element.bytes);
+  window->read(offset * window->element.bytes, bytes);
+  return bytes;
+}
+
+llvm::Error LibraryMeeting::write(int64_t rank, int64_t number, int64_t offset, ArrayRef<char> bytes) {
+  llvm::Expected<Window> window = operandOf(rank, number);
+  if (!window)
+    return window.takeError();
+  window->write(offset * window->element.bytes, bytes);
+  return llvm::Error::success();
+}
+
+/// The ranks' contributions from `offset` on, combined in rank order; small floats are added in float.
+llvm::Expected<Bytes> LibraryMeeting::total(xfer::CallAttr call, int64_t offset) {
+  SmallVector<Bytes> parts;
+  for (int64_t rank = 0; rank < size(); ++rank) {
+    llvm::Expected<Bytes> part = read(rank, call.getFrom(), offset, call.getCount());
+    if (!part)
+      return part.takeError();
+    parts.push_back(std::move(*part));
+  }
+  llvm::Expected<Window> first = operandOf(0, call.getFrom());
+  if (!first)
+    return first.takeError();
+  ElementType element = first->element, wide = element;
+  if (element.isFloat() && element.bytes < 4)
+    wide = *ElementType::get(Float32Type::get(op.getContext()));
+  Combination combination{*op.getReduce(), element, wide, {}};
+  if (std::optional<ArrayRef<double>> factors = op.getFactors())
+    combination.factors = factors->slice(row * size(), size());
+  return combineParts(combination, parts);
+}
+
+llvm::Error LibraryMeeting::carryOut(xfer::CallAttr call) {
+  int64_t from = call.getFromOffset(), to = call.getToOffset(), count = call.getCount();
+  auto isWithin = [&](int64_t rank) { return rank >= 0 && rank < size(); };
+  if (!isWithin(call.getRoot()) || !isWithin(call.getSource()) || !isWithin(call.getDest()))
+    return makeError("names a rank that the group does not have");
+  auto copy = [&](int64_t source, int64_t dest, int64_t place) -> llvm::Error {
+    llvm::Expected<Bytes> bytes = read(source, call.getFrom(), from, count);
+    return bytes ? write(dest, call.getTo(), place, *bytes) : bytes.takeError();
+  };
+  auto combineFor = [&](int64_t dest, int64_t offset) -> llvm::Error {
+    llvm::Expected<Bytes> bytes = total(call, offset);
+    return bytes ? write(dest, call.getTo(), to, *bytes) : bytes.takeError();
+  };
+  if (call.getFunction() == xfer::LibraryFunction::Message)
+    return copy(call.getSource(), call.getDest(), to);
+  if (call.getFunction() == xfer::LibraryFunction::Reduce)
+    return combineFor(call.getRoot(), from);
+  auto deliver = [&](int64_t rank) -> llvm::Error {
+    switch (call.getFunction()) {
+    case xfer::LibraryFunction::AllGather:
+      for (int64_t source = 0; source < size(); ++source)
+        if (llvm::Error error = copy(source, rank, to + source * count))
+          return error;
+      return llvm::Error::success();
+    case xfer::LibraryFunction::Broadcast:
+      return copy(call.getRoot(), rank, to);
+    case xfer::LibraryFunction::ReduceScatter:
+      return combineFor(rank, from + rank * count);
+    default:
+      return combineFor(rank, from);
+    }
+  };
+  for (int64_t rank = 0; rank < size(); ++rank)
+    if (llvm::Error error = deliver(rank))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error LibraryMeeting::run() {
+  for (auto call : op.getCalls().getAsRange<xfer::CallAttr>())
+    if (call.getRow() < 0 || call.getRow() == row)
+      if (llvm::Error error = carryOut(call))
+        return error;
+  return llvm::Error::success();
+}
+
+RankProgram::Result RankProgram::runLibraryCall(xfer::LibraryCallOp call) {
+  if (!call.getGroup().getRowOf(rank))
+    return Progress::Ran;
+  return rendezvous(call, call.getGroup(), [](ArrayRef<RankProgram *> row, int64_t number) -> llvm::Error {
+    std::vector<std::vector<std::optional<Window>>> operands;
+    for (RankProgram *program : row) {
+      llvm::Expected<std::vector<std::optional<Window>>> own =
+          program->windowsOf(cast<xfer::LibraryCallOp>(program->arrived).getOperands());
+      if (!own)
+        return own.takeError();
+      operands.push_back(std::move(*own));
+    }
+    return LibraryMeeting(cast<xfer::LibraryCallOp>(row.front()->arrived), number, std::move(operands)).run();
+  });
+}
+
 /// The next operation of this rank comes after the last block has ended, as on a stream.
 RankProgram::Result RankProgram::runLaunch(xfer::LaunchOp launch) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(launch, launch.getKernelAttr());
@@ -47,13 +193,13 @@ RankProgram::Result RankProgram::runLaunch(xfer::LaunchOp launch) {
   std::optional<int64_t> row = group.getRowOf(rank);
   if (!row)
     return Progress::Ran;
-  SmallVector<Tensor> tensors;
-  for (Value operand : launch.getOperands())
-    tensors.push_back(values.lookup(operand));
+  llvm::Expected<std::vector<std::optional<Window>>> tensors = windowsOf(launch.getOperands());
+  if (!tensors)
+    return tensors.takeError();
   Channel &channel = world.channelOf(group.getRow(*row));
   int64_t position = *group.getPositionOf(rank), call = channel.beginCall(position);
   runningBlocks = kernel.getSchedule().getBlocks();
   for (int64_t block = 0; block < runningBlocks; ++block)
-    world.add(std::make_unique<BlockAgent>(*this, channel, kernel, tensors, position, block, call));
+    world.add(std::make_unique<BlockAgent>(*this, channel, kernel, *tensors, position, block, call));
   return Progress::Ran;
 }

@@ -1,8 +1,8 @@
 # RUN: %python %s
 # REQUIRES: torch
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the interpreter makes of each collective at level L1 is what torch's arithmetic makes of the same inputs, bit for bit: every
-reduction and dtype, groups of 1 to 8 ranks, sub-groups with roots that differ, messages of no element, of one and of 81."""
+"""What the interpreter makes of each collective at level L1 is what torch's arithmetic makes of the same inputs, bit for bit, infinities
+and NaNs among them: every reduction and dtype, groups of 1 to 8 ranks, sub-groups with roots that differ, messages of no element, of one and of 81."""
 import collections
 import json
 import os
@@ -21,7 +21,8 @@ TORCH = {
 
 
 def by_halves(step):
-    """torch's vectorized product and quotient of complex numbers round in an order of their own."""
+    """torch's vectorized product and quotient of complex numbers round in an order of their own, and its sum multiplies by a complex one, so
+    an infinity in one half becomes a NaN in the other."""
     return lambda a, b: torch.view_as_complex(step(torch.view_as_real(a), torch.view_as_real(b) if torch.is_tensor(b) else b))
 
 
@@ -35,14 +36,15 @@ def combine(kind, dtype, parts, factors):
     wide = torch.float32 if dtype in ("f16", "bf16", "e4m3", "e5m2") else TORCH[dtype]
     values = [p.to(wide) for p in parts]
     if kind == "premul_sum":
-        values = [v * f for v, f in zip(values, factors)]
+        multiply = by_halves(torch.mul) if dtype in ("c64", "c128") else torch.mul
+        values = [multiply(v, f) for v, f in zip(values, factors)]
     if dtype == "bool":
         kind = {"sum": "bor", "prod": "band", "min": "band", "max": "bor"}.get(kind, kind)
     step = {"sum": torch.add, "avg": torch.add, "premul_sum": torch.add, "prod": torch.mul, "min": torch.minimum, "max": torch.maximum,
             "band": torch.bitwise_and, "bor": torch.bitwise_or, "bxor": torch.bitwise_xor}[kind]  # fmt: skip
     divide = torch.div
     if dtype in ("c64", "c128"):
-        step, divide = complex_product if kind == "prod" else step, by_halves(torch.div)
+        step, divide = complex_product if kind == "prod" else by_halves(step), by_halves(torch.div)
     total = values[0]
     for value in values[1:]:
         total = step(total, value)
@@ -72,6 +74,8 @@ def expected(cell, position, row, inputs):
         return join(whole) if position == root else [None]
     if base == "all_to_all":
         return join([part(m, position) for m in range(n)])
+    if base == "all_to_all_v":
+        return [torch.cat([whole[m].split(cell.counts[m])[position] for m in range(n)])]
     if base == "scatter":
         return [part(root, position)]
     if base == "broadcast":
@@ -85,6 +89,14 @@ def tensor(data, dtype):
 
 
 def same(left, right):
+    """Bit for bit, but any NaN equals any NaN."""
+    if left.dtype.is_complex:
+        left, right = torch.view_as_real(left.contiguous()), torch.view_as_real(right.contiguous())
+    if left.dtype.is_floating_point:
+        nan = left.float().isnan()
+        if not torch.equal(nan, right.float().isnan()):
+            return False
+        left, right = left[~nan], right[~nan]
     return left.numel() == right.numel() and torch.equal(left.contiguous().view(torch.uint8), right.contiguous().view(torch.uint8))
 
 
@@ -109,7 +121,7 @@ todo = list(cells.cells(cells.COLLECTIVES, cells.KINDS, cells.DTYPES, groups[:1]
 todo += list(cells.cells(cells.COLLECTIVES, ("sum", "max"), ("bf16", "i32"), groups, (0, 7)))
 text = "\n// -----\n".join(cells.module(cell) for cell in todo)
 tool = os.path.join(os.environ["PKB_BUILD_DIR"], "bin", "pkb-interpret")
-done = subprocess.run([tool, "-", "--split-input-file", "--print=0", "--json"], input=text, text=True, capture_output=True)
+done = subprocess.run([tool, "-", "--split-input-file", "--print=0", "--json", "--special-values"], input=text, text=True, capture_output=True)
 if done.returncode:
     sys.exit(done.stderr)
 programs = collections.defaultdict(dict)

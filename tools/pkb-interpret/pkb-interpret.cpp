@@ -44,8 +44,11 @@ int main(int argc, char **argv) {
   cl::opt<int64_t, true> seeds("seeds", cl::desc("Number of seeds"), cl::location(request.seeds), cl::init(1), group);
   cl::opt<int64_t, true> calls("calls", cl::desc("Calls one after the other, per seed"), cl::location(request.calls),
                                cl::init(1), group);
-  cl::opt<int64_t, true> limit("int-limit", cl::desc("Random integers are in [0, N)"), cl::location(request.intLimit),
-                               group);
+  cl::opt<int64_t, true> limit("int-limit", cl::desc("Random integers are in [0, N)"),
+                               cl::location(request.random.limit), group);
+  cl::opt<bool, true> special("special-values",
+                              cl::desc("One random float in eight is a NaN, an infinity, a zero, ..."),
+                              cl::location(request.random.special), group);
   cl::opt<int64_t, true> ulps("ulps", cl::desc("Units in the last place by which floats may differ"),
                               cl::location(request.ulps), group);
   cl::opt<int64_t, true> print("print", cl::desc("Elements of a tensor that are printed"), cl::location(request.print),

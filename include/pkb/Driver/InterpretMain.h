@@ -4,6 +4,8 @@
 #ifndef PKB_DRIVER_INTERPRETMAIN_H
 #define PKB_DRIVER_INTERPRETMAIN_H
 
+#include "pkb/Reference/Interpreter.h"
+
 #include "mlir/IR/DialectRegistry.h"
 
 #include <cstdint>
@@ -18,13 +20,13 @@ struct InterpretRequest {
   std::string inputs;  // folder with rank<r>.<argument>.bin; empty for random inputs
   std::string outputs; // folder for rank<r>.result<i>.bin and rank<r>.argument<i>.bin of the last call (one below it
                        // for each piece of a split input, named by its number); empty for none
-  std::string aten;     // path of libpkb_aten.so
-  uint64_t seed = 0;    // of inputs and of the order in which ranks run
-  int64_t seeds = 1;    // how many seeds, from `seed` on; each with fresh symmetric memory
-  int64_t calls = 1;    // calls of a seed, one after the other
-  int64_t intLimit = 0; // random integers are in [0, intLimit); 0 for all bits
-  int64_t ulps = 0;     // by how many units in the last place floats of two programs may differ
-  int64_t print = 16;   // elements of a tensor that are printed
+  std::string aten;    // path of libpkb_aten.so
+  uint64_t seed = 0;   // of inputs and of the order in which ranks run
+  int64_t seeds = 1;   // how many seeds, from `seed` on; each with fresh symmetric memory
+  int64_t calls = 1;   // calls of a seed, one after the other
+  reference::InputOptions random;
+  int64_t ulps = 0;   // by how many units in the last place floats of two programs may differ
+  int64_t print = 16; // elements of a tensor that are printed
   bool json = false;
   bool split = false; // the input is cut at "// -----"; each piece is a program
 };

@@ -34,6 +34,13 @@ struct Observed {
   std::vector<char> bytes;
 };
 
+/// What random inputs are like: floats of full precision in [-2, 2), integers of all bits, bools of both kinds.
+struct InputOptions {
+  int64_t limit = 0; // if positive, integers are in [0, limit)
+  bool special =
+      false; // one float in eight is a NaN, an infinity, a zero of either sign, the largest or the smallest number
+};
+
 struct RunOptions {
   /// Of the order in which ranks and blocks run.
   uint64_t scheduleSeed = 0;
@@ -54,8 +61,8 @@ public:
   /// The types of the arguments on `rank`.
   llvm::ArrayRef<mlir::Type> argumentTypes(int64_t rank) const;
 
-  /// Inputs that follow from `seed` alone, different on every rank. Integers are in [0, limit) if `limit` is positive.
-  llvm::Expected<std::vector<RankInputs>> randomInputs(uint64_t seed, int64_t limit) const;
+  /// Inputs that follow from `seed` alone, different on every rank.
+  llvm::Expected<std::vector<RankInputs>> randomInputs(uint64_t seed, const InputOptions &options) const;
 
   /// Runs the program once on every rank. Fails with one message, of several lines for a deadlock, where ranks wait for
   /// ever, a race is seen, or an operation fails.

@@ -20,10 +20,10 @@ DTYPES = {
     "c64": ("complex<f32>", "complex<f32>", "complex"), "c128": ("complex<f64>", "complex<f64>", "complex"),
 }  # fmt: skip
 REDUCING = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_list")
-MOVING = ("all_gather", "all_gather_list", "all_to_all", "all_to_all_list", "broadcast", "gather", "gather_list", "scatter", "scatter_list",
+MOVING = ("all_gather", "all_gather_list", "all_to_all", "all_to_all_list", "all_to_all_v", "broadcast", "gather", "gather_list", "scatter", "scatter_list",
           "permute")  # fmt: skip
 COLLECTIVES = REDUCING + MOVING
-MECHANISMS = ("ldst", "ll")
+MECHANISMS = ("ldst", "ll", "nccl")
 
 
 def is_defined(kind, dtype):
@@ -59,7 +59,16 @@ class Cell:
         return f"{self.collective}.{self.kind or 'move'}.{self.dtype}.{rows}.{self.elements}"
 
     def tensor(self, parts=1):
-        return f"tensor<{self.elements * parts}x{DTYPES[self.dtype][0]}>"
+        return self.flat(self.elements * parts)
+
+    def flat(self, count):
+        return f"tensor<{count}x{DTYPES[self.dtype][0]}>"
+
+    @property
+    def counts(self):
+        """Of all_to_all_v, by sender and receiver of a row: all sizes differ, one is 0, and all ranks have as many elements in all."""
+        sizes = [0, self.elements, 1, 2 * self.elements + 1, 3, self.elements + 2, 5, 8][:self.size]
+        return [[sizes[(sender + receiver) % self.size] for receiver in range(self.size)] for sender in range(self.size)]
 
     @property
     def roots(self):
@@ -85,10 +94,11 @@ def signature(cell):
     one, all_, n = cell.tensor(), cell.tensor(cell.size), cell.size
     base, is_list = cell.collective.removesuffix("_list"), cell.collective.endswith("_list")
     many = [one] * n if is_list else [all_]
+    uneven = [cell.flat(sum(cell.counts[0]))]
     return {
         "all_reduce": ([one], [one]), "reduce": ([one], [one]), "broadcast": ([one], [one]), "permute": ([one], [one]),
         "all_gather": ([one], many), "gather": ([one], many), "reduce_scatter": (many, [one]), "scatter": (many, [one]),
-        "all_to_all": (many, many),
+        "all_to_all": (many, many), "all_to_all_v": (uneven, uneven),
     }[base]  # fmt: skip
 
 
@@ -103,6 +113,8 @@ def module(cell, attributes=""):
         text += f" to {cell.roots}"
     if base in ("broadcast", "scatter"):
         text += f" from {cell.roots}"
+    if base == "all_to_all_v":
+        text += f" counts {cell.counts * len(cell.rows)}"
     if base == "permute":
         text += f" pairs {cell.pairs}"
     if cell.kind == "premul_sum":

@@ -225,7 +225,7 @@ class Recorder:
         self.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
         rng = torch.Tag.nondeterministic_seeded in tags and not _without_dropout(func, args, kwargs)
         bits = depends | (RANDOM if rng else 0)
-        values = result if isinstance(result, (tuple, list)) else (result,)
+        values = result if len(schema.returns) > 1 else (result,)  # an operator may return one list
         if not any(isinstance(v, torch.Tensor) for t in values for v in (t if isinstance(t, (tuple, list)) else (t,))):
             if not mutated:
                 return result  # a constant read on the host: its value is in what follows

@@ -90,8 +90,10 @@ class Replayer:
             pass  # only recorded when nothing depends on it
         args = [self._value(a) for a in event["args"]]
         kwargs = {k: self._value(v) for k, v in event["kwargs"]}
-        result = self._overload(event)(*args, **kwargs)
-        values = () if result is None else result if isinstance(result, (tuple, list)) else (result,)
+        overload = self._overload(event)
+        result = overload(*args, **kwargs)
+        several = len(overload._schema.returns) > 1  # one that returns a list has one result
+        values = () if result is None else result if several else (result,)
         if len(values) != len(event["results"]):
             raise ExportError(f"replay of event {index} ({event['op']}): {len(values)} results, recorded {len(event['results'])}")
         for value, wanted in zip(values, event["results"]):
