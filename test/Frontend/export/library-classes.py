@@ -79,6 +79,25 @@ class LibraryClassesTest(ExportTest):
         for (x,), (_, b), _ in ranks:
             self.assertBits(b, (x + 1) * x.sum())
 
+    def test_lists_of_results(self):
+        """A list of tensors is one return value, of a foreach operator and of a view alike."""
+        bundle, ranks = self.outputs(
+            """
+            def solution(x):
+                norms = torch._foreach_norm([x, x[0], x[1]], 2.0)
+                parts = x.split([1, 2, 3])
+                total = torch.stack(norms)
+                dist.all_reduce(total)
+                return total, parts[2] * 2
+            """,
+            2,
+        )
+        results = {e["op"]: e["results"] for e in bundle.ranks[0]["events"] if e["kind"] == "op"}
+        for name in ("aten::_foreach_norm", "aten::split_with_sizes"):
+            self.assertEqual([list(r) for r in results[name]], [["ts"]])
+            self.assertEqual(len(results[name][0]["ts"]), 3)
+        self.assertBits(ranks[0][1][1], ranks[0][0][0][3:] * 2)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -12,6 +12,7 @@ from . import collectives
 from .collectives import Collective
 from .data import DTYPES, from_raw
 from .errors import ExportError
+from .recorder import return_values
 from .runtime import write
 
 
@@ -90,8 +91,8 @@ class Replayer:
             pass  # only recorded when nothing depends on it
         args = [self._value(a) for a in event["args"]]
         kwargs = {k: self._value(v) for k, v in event["kwargs"]}
-        result = self._overload(event)(*args, **kwargs)
-        values = () if result is None else result if isinstance(result, (tuple, list)) else (result,)
+        overload = self._overload(event)
+        values = return_values(overload, overload(*args, **kwargs))
         if len(values) != len(event["results"]):
             raise ExportError(f"replay of event {index} ({event['op']}): {len(values)} results, recorded {len(event['results'])}")
         for value, wanted in zip(values, event["results"]):
