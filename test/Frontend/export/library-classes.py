@@ -63,6 +63,25 @@ class LibraryClassesTest(ExportTest):
         for _, (ours, plain), _ in ranks:
             self.assertBits(ours, plain)
         self.assertIn("reduce_scatter", [e["name"] for e in collectives(bundle.ranks[0])])
+        self.assertEqual({name.partition("::")[0] for name in ops(bundle.ranks[0])}, {"aten"})
+
+    def test_operators_of_the_user(self):
+        """An operator that Python registers is not there at run time: what it calls is recorded."""
+        bundle, ranks = self.outputs(
+            """
+            @torch.library.custom_op("pkb_test::scaled", mutates_args=())
+            def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
+                return (x + 1) * by
+
+            def solution(x):
+                y = scaled(x, 3.0)
+                dist.all_reduce(y)
+                return scaled(x, 2.0), y
+            """,
+            2,
+        )
+        self.assertEqual(ops(bundle.ranks[0]), ["aten::add", "aten::mul", "aten::add", "aten::mul"])
+        self.assertBits(ranks[0][1][0], (ranks[0][0][0] + 1) * 2)
 
     def test_foreach_in_place(self):
         bundle, ranks = self.outputs(
