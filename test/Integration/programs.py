@@ -11,9 +11,8 @@ import emulated  # noqa: E402
 
 FOLDER = os.path.join(emulated.SOURCE, "test", "Integration", "programs")
 EVEN = {"ulysses_attention", "dtensor_block", "subgroup_pairs"}  # need an even number of ranks
-# What pkb-opt refuses as of now: a collective without a kernel, or ranks that differ.
-REFUSED = {"clip_grad_norm", "ddp_buckets", "dtensor_block", "fsdp_fully_shard", "functional_collectives", "halo_exchange", "megatron_mlp",
-           "mesh_2d", "pipeline_stage", "ring_attention", "topk_shards", "ulysses_attention", "vocab_parallel_loss", "zero_step"}
+# What pkb-opt refuses as of now.
+REFUSED = set()
 
 
 def main(arguments):

@@ -63,6 +63,25 @@ class LibraryClassesTest(ExportTest):
         for _, (ours, plain), _ in ranks:
             self.assertBits(ours, plain)
         self.assertIn("reduce_scatter", [e["name"] for e in collectives(bundle.ranks[0])])
+        self.assertEqual({name.partition("::")[0] for name in ops(bundle.ranks[0])}, {"aten"})
+
+    def test_operators_of_the_user(self):
+        """An operator that Python registers is not there at run time: what it calls is recorded."""
+        bundle, ranks = self.outputs(
+            """
+            @torch.library.custom_op("pkb_test::scaled", mutates_args=())
+            def scaled(x: torch.Tensor, by: float) -> torch.Tensor:
+                return (x + 1) * by
+
+            def solution(x):
+                y = scaled(x, 3.0)
+                dist.all_reduce(y)
+                return scaled(x, 2.0), y
+            """,
+            2,
+        )
+        self.assertEqual(ops(bundle.ranks[0]), ["aten::add", "aten::mul", "aten::add", "aten::mul"])
+        self.assertBits(ranks[0][1][0], (ranks[0][0][0] + 1) * 2)
 
     def test_foreach_in_place(self):
         bundle, ranks = self.outputs(
@@ -78,6 +97,25 @@ class LibraryClassesTest(ExportTest):
         self.assertIn("aten::_foreach_mul_", ops(bundle.ranks[0]))
         for (x,), (_, b), _ in ranks:
             self.assertBits(b, (x + 1) * x.sum())
+
+    def test_lists_of_results(self):
+        """A list of tensors is one return value, of a foreach operator and of a view alike."""
+        bundle, ranks = self.outputs(
+            """
+            def solution(x):
+                norms = torch._foreach_norm([x, x[0], x[1]], 2.0)
+                parts = x.split([1, 2, 3])
+                total = torch.stack(norms)
+                dist.all_reduce(total)
+                return total, parts[2] * 2
+            """,
+            2,
+        )
+        results = {e["op"]: e["results"] for e in bundle.ranks[0]["events"] if e["kind"] == "op"}
+        for name in ("aten::_foreach_norm", "aten::split_with_sizes"):
+            self.assertEqual([list(r) for r in results[name]], [["ts"]])
+            self.assertEqual(len(results[name][0]["ts"]), 3)
+        self.assertBits(ranks[0][1][1], ranks[0][0][0][3:] * 2)
 
 
 if __name__ == "__main__":

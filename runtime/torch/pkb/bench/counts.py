@@ -25,7 +25,7 @@ def original_work(bundle):
     arriving, calls = 0, 0
     for event in program["events"]:
         if event["kind"] == "op":
-            made = [tensors[r["t"]] for r in event["results"] if r.get("t") is not None]
+            made = [tensors[t] for r in event["results"] for t in r.get("ts") or [r.get("t")] if t is not None]
             views = event["mutates"] == [] and made and all(origin[t["storage"]] != "op" for t in made)
             calls += 0 if views or re.match(r"aten::(new_)?empty", event["op"]) else 1
         elif event["kind"] == "collective":

@@ -72,7 +72,7 @@ def summed_terms(record, event):
         sizes, dims = _sizes(record, args[0]), args[1].get("is", [])
         return max(prod(sizes[d] for d in dims), 1)
     ins = max([prod(_sizes(record, a)) for a in args] + [1])
-    outs = [prod(_sizes(record, r)) for r in event["results"] if "t" in r]
+    outs = [prod(record["tensors"][t]["sizes"]) for r in event["results"] for t in r.get("ts") or [r.get("t")] if t is not None]
     return max(ins // max(max(outs, default=1), 1), 1)
 
 

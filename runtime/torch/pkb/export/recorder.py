@@ -29,6 +29,12 @@ def _without_dropout(func, args, kwargs):
     return bound.get("dropout_p", 1.0) == 0.0
 
 
+def return_values(func, result):
+    """What a call returned, one entry per return value of its schema; a list of tensors is one."""
+    count = len(func._schema.returns)
+    return () if count == 0 else (result,) if count == 1 else tuple(result)
+
+
 class Recorder:
     """Takes down what a rank does. `groups` maps a tuple of global ranks to a group id and may grow."""
 
@@ -225,11 +231,11 @@ class Recorder:
         self.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
         rng = torch.Tag.nondeterministic_seeded in tags and not _without_dropout(func, args, kwargs)
         bits = depends | (RANDOM if rng else 0)
-        values = result if len(schema.returns) > 1 else (result,)  # an operator may return one list
+        values = return_values(func, result)
         if not any(isinstance(v, torch.Tensor) for t in values for v in (t if isinstance(t, (tuple, list)) else (t,))):
             if not mutated:
                 return result  # a constant read on the host: its value is in what follows
-        results = [self._result(v, bits) for v in values if v is not None or len(values) > 1]
+        results = [self._result(v, bits) for v in values]
         ids = []
         for t in mutated:
             ids.append(self.tensor_id(t))

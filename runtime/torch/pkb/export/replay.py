@@ -12,6 +12,7 @@ from . import collectives
 from .collectives import Collective
 from .data import DTYPES, from_raw
 from .errors import ExportError
+from .recorder import return_values
 from .runtime import write
 
 
@@ -91,9 +92,7 @@ class Replayer:
         args = [self._value(a) for a in event["args"]]
         kwargs = {k: self._value(v) for k, v in event["kwargs"]}
         overload = self._overload(event)
-        result = overload(*args, **kwargs)
-        several = len(overload._schema.returns) > 1  # one that returns a list has one result
-        values = () if result is None else result if several else (result,)
+        values = return_values(overload, overload(*args, **kwargs))
         if len(values) != len(event["results"]):
             raise ExportError(f"replay of event {index} ({event['op']}): {len(values)} results, recorded {len(event['results'])}")
         for value, wanted in zip(values, event["results"]):

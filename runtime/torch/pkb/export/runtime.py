@@ -36,6 +36,9 @@ def _is_foreign(kind):
     return kind.__torch_dispatch__ is not torch._C._disabled_torch_dispatch_impl
 
 
+_OF_LIBTORCH = ("aten", "prim", "profiler")  # namespaces whose operators need no Python
+
+
 class _Mode(TorchDispatchMode):
     def __init__(self, rank):
         super().__init__()
@@ -57,6 +60,8 @@ class _Mode(TorchDispatchMode):
             kind = self.rank.kind
             if is_cuda_device(kwargs.get("device")):  # from a hook of autograd, which runs without the illusion
                 kwargs, kind = {**kwargs, "device": torch.device("cpu")}, "cuda"
+            if func.namespace not in _OF_LIBTORCH:
+                return self._inside(func, args, kwargs)
             recorder = self.rank.recorder
             if recorder is None or func.namespace in ("prim", "profiler"):
                 operands = tree.tensors([args, kwargs])
@@ -65,6 +70,11 @@ class _Mode(TorchDispatchMode):
                 self.rank.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
                 return result
             return recorder.op(func, args, kwargs, kind)
+
+    def _inside(self, func, args, kwargs):
+        """An operator that a library or the user registered (FSDP's are): run time has none of it, so the calls that it makes are taken."""
+        with self:
+            return func.redispatch(torch._C.DispatchKeySet(torch._C.DispatchKey.CPU), *args, **kwargs)
 
 
 def warm_up():

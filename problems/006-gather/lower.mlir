@@ -1,0 +1,37 @@
+// RUN: split-file %s %t
+// RUN: pkb-opt %t/small.mlir --pkb-pipeline=target=h200x4 --emit=cuda | FileCheck %t/small.mlir
+// RUN: pkb-opt %t/large.mlir --pkb-pipeline=target=h200x4 --emit=cuda | FileCheck %t/large.mlir
+
+//--- small.mlir
+// A small message is one launch, too.
+// CHECK:      "world_size": 4
+// CHECK:      "steps": [
+// CHECK-NEXT: "kernel":"gather_0","kind":"launch"
+// CHECK-NEXT: "kernels": [
+// CHECK:      PKB_KERNEL(gather_0,
+module attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @main(%x: tensor<9x9xbf16>) -> (tensor<9x9xbf16>, tensor<9x9xbf16>, tensor<9x9xbf16>, tensor<9x9xbf16>) {
+    %0:4 = comm.gather %x in <[[0, 1, 2, 3]]> to [0] : (tensor<9x9xbf16>) -> (tensor<9x9xbf16>, tensor<9x9xbf16>, tensor<9x9xbf16>, tensor<9x9xbf16>)
+    return %0#0, %0#1, %0#2, %0#3 : tensor<9x9xbf16>, tensor<9x9xbf16>, tensor<9x9xbf16>, tensor<9x9xbf16>
+  }
+}
+
+//--- large.mlir
+// A large one is one launch that pushes in chunks; each chunk is signalled after its stores and waited for before it is read.
+// CHECK:      "steps": [
+// CHECK-NEXT: "kernel":"gather_0","kind":"launch"
+// CHECK-NEXT: "kernels": [
+// CHECK-NEXT: "mechanism":"ldst"
+// CHECK:      PKB_KERNEL(gather_0,
+// CHECK:      pkb::store_peer
+// CHECK:      pkb::block_barrier
+// CHECK:      pkb::signal
+// CHECK:      pkb::wait
+// CHECK:      pkb::block_barrier
+// CHECK:      pkb::load_staged
+module attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @main(%x: tensor<1024x1024xbf16>) -> (tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>) {
+    %0:4 = comm.gather %x in <[[0, 1, 2, 3]]> to [0] : (tensor<1024x1024xbf16>) -> (tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>)
+    return %0#0, %0#1, %0#2, %0#3 : tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>
+  }
+}

@@ -1,0 +1,42 @@
+// RUN: split-file %s %t
+// RUN: pkb-opt %t/small.mlir --pkb-pipeline=target=h200x4 --emit=cuda | FileCheck %t/small.mlir
+// RUN: pkb-opt %t/large.mlir --pkb-pipeline=target=h200x4 --emit=cuda | FileCheck %t/large.mlir
+
+//--- small.mlir
+// A small message is one launch of a kernel whose data carries its own epochs: no flag, no barrier between blocks.
+// CHECK:      "world_size": 4
+// CHECK:      "steps": [
+// CHECK-NEXT: "kernel":"reduce_scatter_0","kind":"launch"
+// CHECK-NEXT: "kernels": [
+// CHECK-NEXT: "mechanism":"ll"
+// CHECK-NOT:  pkb::signal
+// CHECK:      PKB_KERNEL(reduce_scatter_0,
+// CHECK:      pkb::store_ll
+// CHECK:      pkb::load_ll
+// CHECK-NOT:  pkb::wait
+module attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @main(%x: tensor<12x9xbf16>) -> tensor<3x9xbf16> {
+    %0 = comm.reduce_scatter sum %x in <[[0, 1, 2, 3]]> accumulate f32 deterministic : (tensor<12x9xbf16>) -> tensor<3x9xbf16>
+    return %0 : tensor<3x9xbf16>
+  }
+}
+
+//--- large.mlir
+// A large one is one launch that pushes in chunks; each chunk is signalled after its stores and waited for before it is read.
+// CHECK:      "steps": [
+// CHECK-NEXT: "kernel":"reduce_scatter_0","kind":"launch"
+// CHECK-NEXT: "kernels": [
+// CHECK-NEXT: "mechanism":"ldst"
+// CHECK:      PKB_KERNEL(reduce_scatter_0,
+// CHECK:      pkb::store_peer
+// CHECK:      pkb::block_barrier
+// CHECK:      pkb::signal
+// CHECK:      pkb::wait
+// CHECK:      pkb::block_barrier
+// CHECK:      pkb::load_staged
+module attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @main(%x: tensor<2048x4096xbf16>) -> tensor<512x4096xbf16> {
+    %0 = comm.reduce_scatter sum %x in <[[0, 1, 2, 3]]> accumulate f32 deterministic : (tensor<2048x4096xbf16>) -> tensor<512x4096xbf16>
+    return %0 : tensor<512x4096xbf16>
+  }
+}
