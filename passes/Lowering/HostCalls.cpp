@@ -206,10 +206,13 @@ xfer::KernelOp pkb::buildBarrierKernel(OpBuilder &builder, Location loc, comm::G
 LogicalResult pkb::buildLibraryCall(OpBuilder &builder, comm::CollectiveOpInterface op, ValueRange operands) {
   // Of one message, where all have the same size.
   int64_t elements = cast<MemRefType>(operands.front().getType()).getNumElements() / op.getPartCount();
+  SmallVector<Attribute> calls = CallList(op, elements).run();
+  if (calls.empty()) // nothing is moved between any two ranks
+    return success();
   auto reduction = dyn_cast<comm::ReductionOpInterface>(op.getOperation());
   auto kind = reduction ? comm::ReduceKindAttr::get(builder.getContext(), reduction.getKind()) : comm::ReduceKindAttr();
   auto factors = reduction && reduction.getFactors() ? builder.getDenseF64ArrayAttr(*reduction.getFactors()) : DenseF64ArrayAttr();
   xfer::LibraryCallOp::create(builder, op.getLoc(), xfer::MechanismAttr::get(builder.getContext(), xfer::Mechanism::Nccl), operands, op.getGroup(), kind,
-                              factors, builder.getArrayAttr(CallList(op, elements).run()), op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName));
+                              factors, builder.getArrayAttr(calls), op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName));
   return success();
 }
