@@ -130,7 +130,7 @@ cuda.kernel @combine attributes {blocks = 1 : i64, group = #comm.group<[[0, 1, 2
     %max = arith.maxui %min, %a : vector<16xi8>
     %f = cuda.load %tensor[%i] length %one : vector<4xf32>
     %third = arith.constant dense<0.333333343> : vector<4xf32>
-    // CHECK: = {{v[_0-9]*}} * pkb::splat<float, 4>(0x1.555556p-2);
+    // CHECK: = {{v[_0-9]*}} * pkb::splat<float, 4>(3.33333343E-1f);
     %scaled = arith.mulf %f, %third : vector<4xf32>
     cuda.yield %max, %scaled : vector<16xi8>, vector<4xf32>
   } store {
