@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The value matrix: every collective on every dtype, by every mechanism, on emulated ranks, against the recorder's definition of collectives.
 
-    matrix.py [--ranks 1,2,3,4,5,6,8] [--mechanisms ldst,ll] [--seed N]
+    matrix.py [--ranks 1,2,3,4,5,6,8] [--mechanisms ldst,ll,nccl] [--seed N]
 
 One program per mechanism and number of ranks holds all cells that are legal for it; each is called twice, on other values. Prints a table of collectives and
 dtypes per mechanism: right cells of all, over the numbers of ranks; then why cells are missing.
@@ -23,6 +23,8 @@ import cells  # noqa: E402
 import ranks as emulated  # noqa: E402
 
 CALLS = 2
+NCCL_SCALED = ("f64", "f32", "f16", "bf16")
+NCCL_REDUCES = NCCL_SCALED + ("i8", "ui8", "i32", "i64", "i1")
 
 
 def reason_against(cell, mechanism):
@@ -33,6 +35,12 @@ def reason_against(cell, mechanism):
             return "ranks that get no lines of each other would not wait for each other"
         if several and (cell.size == 0 or (cell.uneven and 0 in _flat(cell.counts(cell.rows[0])))):
             return "an empty message has no lines"
+    if mechanism == "nccl" and cell.kind:
+        if cell.kind in ("band", "bor", "bxor"):
+            return "the library has no bitwise reductions"
+        names = NCCL_SCALED if cell.kind in ("avg", "premul_sum") else NCCL_REDUCES
+        if cells.NAMES[cell.dtype][0] not in names and not (cell.dtype.is_complex and cell.kind != "premul_sum"):
+            return "the library does not reduce this dtype in this way"
     return None
 
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <gtest/gtest.h>
 #include <limits>
+#include <vector>
 
 namespace {
 
@@ -113,6 +114,25 @@ TEST(Arithmetic, max_and_min_keep_nan) {
   const auto x = pkb::splat<float, 2>(NAN), y = pkb::splat<float, 2>(1.0f);
   EXPECT_TRUE(std::isnan(pkb::max(x, y)[0]) && std::isnan(pkb::max(y, x)[0]) && std::isnan(pkb::min(y, x)[1]));
   EXPECT_EQ(pkb::max(pkb::splat<int64_t, 2>(-3), pkb::splat<int64_t, 2>(2))[0], 2);
+}
+
+TEST(Arithmetic, integers_without_sign) {
+  const auto a = pkb::splat<int8_t, 4>(int8_t(-1)), b = pkb::splat<int8_t, 4>(int8_t(1)); // 255 and 1
+  EXPECT_EQ(pkb::max_unsigned(a, b)[3], -1);
+  EXPECT_EQ(pkb::min_unsigned(a, b)[3], 1);
+  EXPECT_EQ(pkb::min_unsigned(pkb::splat<int64_t, 2>(INT64_MIN), pkb::splat<int64_t, 2>(INT64_MAX))[0], INT64_MAX);
+}
+
+TEST(Arithmetic, bits) {
+  const auto a = pkb::splat<int16_t, 8>(int16_t(0x0ff0)), b = pkb::splat<int16_t, 8>(int16_t(0x00ff));
+  EXPECT_EQ((a & b)[7], 0x00f0);
+  EXPECT_EQ((a | b)[7], 0x0fff);
+  EXPECT_EQ((a ^ b)[0], 0x0f0f);
+}
+
+TEST(Arithmetic, tables) {
+  for (int64_t k = 0; k < 4; ++k)
+    EXPECT_EQ((pkb::table<7, -1, int64_t(1) << 40, 0>(k)), (std::vector<int64_t>{7, -1, int64_t(1) << 40, 0})[size_t(k)]);
 }
 
 } // namespace

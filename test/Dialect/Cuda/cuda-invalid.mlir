@@ -221,3 +221,13 @@ func.func @row_of_other_elements(%n: index) {
   }
   return
 }
+
+// -----
+
+// table_c1: no values.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
+  %n = cuda.rank
+  // expected-error @+1 {{'cuda.table' op must have at least one value}}
+  %t = cuda.table [] at %n
+}

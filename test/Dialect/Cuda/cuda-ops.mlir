@@ -40,6 +40,8 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   %blocks = cuda.grid_blocks
   // CHECK-NEXT: %[[COUNT:.*]] = cuda.chunk_count %[[BLOCKS]], %[[BLOCK]], %[[BLOCKS]]
   %count = cuda.chunk_count %blocks, %block, %blocks
+  // CHECK-NEXT: cuda.table [3, -1] at %[[ME]]
+  %entry = cuda.table [3, -1] at %me
   // CHECK-NEXT: %[[POINTER:.*]] = cuda.pointer %[[ME]]
   %pointer = cuda.pointer %me
   // CHECK-NEXT: %[[HALF:.*]] = cuda.staging %[[BLOCK]]

@@ -752,3 +752,230 @@ xfer.kernel @k group(<[[0, 1]]>)
   ^bb0(%k: !xfer.chunk):
   }
 }
+
+// -----
+
+// kernel_c3: a root outside of the group.
+// expected-error @+1 {{'xfer.kernel' op must have a root among the 2 ranks of its group, got: 2}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements broadcast root 2 {
+}
+
+// -----
+
+// kernel_c3: a factor too few.
+// expected-error @+1 {{'xfer.kernel' op must have one factor per rank (2), got: 1}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_reduce by premul_sum factors [1.0] {
+}
+
+// -----
+
+// kernel_c3: a source too few.
+// expected-error @+1 {{'xfer.kernel' op must have one source per rank (2), got: 1}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements permute sources [0] {
+}
+
+// -----
+
+// kernel_c3: a source outside of the group.
+// expected-error @+1 {{'xfer.kernel' op must have sources among the 2 ranks of its group, or -1, got: 2}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements permute sources [0, 2] {
+}
+
+// -----
+
+// kernel_c3: three counts of two ranks.
+// expected-error @+1 {{'xfer.kernel' op must have one count per rank (2) or per pair of ranks (4), got: 3}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_gather counts [1, 2, 3] {
+}
+
+// -----
+
+// kernel_c3: a negative count.
+// expected-error @+1 {{'xfer.kernel' op must have counts that are not negative, got: -2}}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_gather counts [1, -2] {
+}
+
+// -----
+
+// table_c1: a value too few.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.table' op must have one value per rank (2), got: 1}}
+    %t = xfer.table [1] at %me
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// table_c1: a row too few.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.table' op must have one value per pair of ranks (4), got: 2}}
+    %t = xfer.table [1, 2] at %me, %me
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// on_ranks_c1: nobody.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.on_ranks' op must name at least one rank}}
+    xfer.on_ranks [] {
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// on_ranks_c1: a rank outside of the group.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.on_ranks' op must name ranks of the kernel's group, got: 2}}
+    xfer.on_ranks [0, 2] {
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// on_ranks_c1: a rank twice.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.on_ranks' op must name ranks in ascending order, got: 1 after 1}}
+    xfer.on_ranks [1, 1] {
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// on_ranks_c2: a body with an argument.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.on_ranks' op must have a body without arguments}}
+    xfer.on_ranks [1] {
+    ^bb0(%x: index):
+    }
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c1: two places to begin.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.load' op must say by part or by element where its message begins, not both}}
+    %t = xfer.load %a part %me at %me chunk %c : memref<4xf32> -> <f32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c2: integers of another size.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xi64>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.load' op must have a tile of 'i64', got: 'i32'}}
+    %t = xfer.load %a chunk %c : memref<4xi64> -> <i32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// load_c2: half of a complex number of another type.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xcomplex<f32>>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.load' op must have a tile of 'complex<f32>', got: 'f16'}}
+    %t = xfer.load %a chunk %c : memref<4xcomplex<f32>> -> <f16>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// store_c2: reals of a type that a complex number is not made of.
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<4xf32>, %b: memref<4xcomplex<f64>>):
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %t = xfer.load %a chunk %c : memref<4xf32> -> <f32>
+    // expected-error @+1 {{'xfer.store' op must have a tile of 'complex<f64>', got: 'f32'}}
+    xfer.store %t to %b chunk %c : <f32>, memref<4xcomplex<f64>>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+  }
+}
+
+// -----
+
+// launch_c2: a tensor of known size where the kernel takes any, but of other elements.
+func.func @main(%a: memref<8xf16>) {
+  // expected-error @+1 {{'xfer.launch' op operand 0 must have type 'memref<?xf32>', got: 'memref<8xf16>'}}
+  xfer.launch @k(%a) : memref<8xf16>
+  return
+}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<?xf32>):
+}

@@ -114,3 +114,42 @@ xfer.kernel @reduces group(<[[0, 1]]>) schedule(<mechanism = ll, blocks = 1, thr
 // CHECK-SAME: implements all_to_all
 xfer.kernel @exchanges group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_to_all {
 }
+
+// What ranks do differently: roles, tables, clipped chunks; and what the kernel promises of them.
+// CHECK: xfer.kernel @roles
+// CHECK-SAME: implements gather root 1 counts [4, 2] {
+xfer.kernel @roles group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>)
+    implements gather root 1 counts [4, 2] {
+^bb0(%a: memref<?xf32>, %b: memref<?xf32>):
+  xfer.pipeline 4 by 4 produce {
+  // CHECK: (%[[K:.*]]: !xfer.chunk):
+  ^bb0(%k: !xfer.chunk):
+    // CHECK-NEXT: %[[ME:.*]] = xfer.own_rank
+    %me = xfer.own_rank
+    // CHECK-NEXT: %[[COUNT:.*]] = xfer.table [4, 2] at %[[ME]]{{$}}
+    %count = xfer.table [4, 2] at %me
+    // CHECK-NEXT: %[[PAIR:.*]] = xfer.table [0, 1, 2, 3] at %[[ME]], %[[COUNT]]
+    %pair = xfer.table [0, 1, 2, 3] at %me, %count
+    // CHECK-NEXT: %[[PIECE:.*]] = xfer.clip %[[K]] to %[[COUNT]]
+    %piece = xfer.clip %k to %count
+    // CHECK-NEXT: xfer.on_ranks [1] {
+    xfer.on_ranks [1] {
+      // CHECK-NEXT: %[[TILE:.*]] = xfer.load %{{.*}} at %[[PAIR]] chunk %[[PIECE]] : memref<?xf32> -> <f32>
+      %tile = xfer.load %a at %pair chunk %piece : memref<?xf32> -> <f32>
+      // CHECK-NEXT: xfer.store %[[TILE]] to %{{.*}} at %[[COUNT]] chunk %[[PIECE]] : <f32>, memref<?xf32>
+      xfer.store %tile to %b at %count chunk %piece : <f32>, memref<?xf32>
+    }
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+// CHECK: xfer.kernel @promises
+// CHECK-SAME: implements reduce_scatter by premul_sum factors [5.000000e-01, 2.000000e+00] {
+xfer.kernel @promises group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>)
+    implements reduce_scatter by premul_sum factors [0.5, 2.0] {
+}
+// CHECK: xfer.kernel @moves
+// CHECK-SAME: implements permute sources [-1, 0] {
+xfer.kernel @moves group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>)
+    implements permute sources [-1, 0] {
+}

@@ -341,3 +341,72 @@ func.func @literals() -> (tensor<2xf32>, tensor<2xf32>) {
   %2 = aten.call "aten::add_" overload "Tensor" (%1, %0) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.operand<0>] mutates [0] : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xf32>
   return %2, %0 : tensor<2xf32>, tensor<2xf32>
 }
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+
+// Rows with roots at other places are kernels of their own, which all ranks launch and the others skip. Everybody signals and waits.
+// CHECK-LABEL: func.func @broadcast
+// CHECK: xfer.launch @broadcast_0(
+// CHECK-NEXT: xfer.launch @broadcast_0_1(
+func.func @broadcast(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = comm.broadcast %x in <[[0, 1], [2, 3], [4, 5]]> from [0, 3, 4] {xfer.schedule = #ldst} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+// CHECK: xfer.kernel @broadcast_0 group(<{{\[\[}}0, 1], [4, 5{{\]\]}}>) {{.*}} implements broadcast root 0
+// CHECK: xfer.on_ranks [0] {
+// CHECK: %[[TILE:.*]] = xfer.load
+// CHECK: xfer.put %[[TILE]] into %{{[^ ]*}} chunk
+// CHECK: xfer.store %[[TILE]] to
+// CHECK: }
+// CHECK-NEXT: xfer.signal %{{[^ ]*}} chunk
+// CHECK: %[[HERE:.*]] = xfer.wait %{{[^ ]*}} chunk
+// CHECK: xfer.on_ranks [1] {
+// CHECK: %[[ROOT:.*]] = xfer.table [0, 0]
+// CHECK: xfer.consume %{{.*}} peer %[[ROOT]] chunk %{{.*}} after %[[HERE]]
+// CHECK: xfer.kernel @broadcast_0_1 group(<{{\[\[}}2, 3{{\]\]}}>) {{.*}} implements broadcast root 1
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+
+// Counts per pair: tensors have no size in the kernel, chunks are clipped, offsets are sums of counts.
+// CHECK-LABEL: func.func @uneven
+// CHECK: xfer.launch @all_to_all_v_0(%{{.*}}, %{{.*}}) : memref<5xf32>, memref<4xf32>
+func.func @uneven(%x: tensor<5xf32>) -> tensor<4xf32> {
+  %0 = comm.all_to_all_v %x in <[[0, 1]]> counts [[1, 4], [3, 0]] {xfer.schedule = #ldst} : (tensor<5xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+// CHECK: xfer.kernel @all_to_all_v_0 {{.*}} implements all_to_all counts [1, 4, 3, 0]
+// CHECK: (%{{.*}}: memref<?xf32>, %{{.*}}: memref<?xf32>):
+// CHECK: xfer.pipeline 4 by 8 produce {
+// CHECK: xfer.for_peers {
+// CHECK: %[[COUNT:.*]] = xfer.table [1, 4, 3, 0] at %[[ME:.*]], %[[PEER:[^ ]*]]
+// CHECK: %[[PIECE:.*]] = xfer.clip %{{.*}} to %[[COUNT]]
+// CHECK: %[[FROM:.*]] = xfer.table [0, 1, 0, 3] at %[[ME]], %[[PEER]]
+// CHECK: xfer.load %{{.*}} at %[[FROM]] chunk %[[PIECE]] : memref<?xf32>
+// CHECK: xfer.put %{{.*}} peer %[[PEER]] chunk %[[PIECE]]
+// CHECK: xfer.signal %{{[^ ]*}} chunk
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+
+// Complex numbers are summed as pairs of reals, a mean is divided before it is rounded, integers have no sign in tiles.
+// CHECK-LABEL: func.func @kinds
+func.func @kinds(%x: tensor<8xcomplex<f32>>, %h: tensor<8xf16>, %u: tensor<16xui8>) -> (tensor<8xcomplex<f32>>, tensor<8xf16>, tensor<16xui8>) {
+  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate complex<f32> deterministic {xfer.schedule = #ldst} : tensor<8xcomplex<f32>>
+  %1 = comm.all_reduce avg %h in <[[0, 1]]> accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf16>
+  %2 = comm.all_reduce max %u in <[[0, 1]]> accumulate ui8 deterministic {xfer.schedule = #ldst} : tensor<16xui8>
+  return %0, %1, %2 : tensor<8xcomplex<f32>>, tensor<8xf16>, tensor<16xui8>
+}
+// CHECK: xfer.pipeline 16 by 8 produce {
+// CHECK: xfer.load %{{.*}} : memref<8xcomplex<f32>> -> <f32>
+// CHECK: arith.addf %{{.*}} : f32
+// CHECK: xfer.kernel @all_reduce_1 {{.*}} by avg
+// CHECK: %[[SUM:.*]] = arith.addf %{{.*}} : f32
+// CHECK: %[[MEAN:.*]] = arith.divf %[[SUM]], %{{.*}} : f32
+// CHECK: arith.truncf %[[MEAN]] : f32 to f16
+// CHECK: xfer.kernel @all_reduce_2 {{.*}} by max
+// CHECK: arith.maxui %{{.*}} : i8

@@ -28,6 +28,8 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   // CHECK-NEXT: const int64_t mine = pkb::chunk_count(7, block, blocks);
   %seven = arith.constant 7 : index
   %mine = cuda.chunk_count %seven, %block, %blocks
+  // CHECK-NEXT: const int64_t n = pkb::table<3, -1>(me);
+  %entry = cuda.table [3, -1] at %me
   // CHECK-NEXT: char *const tensor = pkb::pointer(args, 1);
   %one = arith.constant 1 : index
   %tensor = cuda.pointer %one
@@ -102,4 +104,38 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   // CHECK-NEXT: pkb::epoch_end<7>(args, epoch);
   cuda.epoch_end %epoch site 7
   // CHECK-NEXT: {{^}}}
+}
+
+// Arithmetic that combines contributions: bit by bit, without sign, with one number in all lanes.
+// CHECK: PKB_KERNEL(combine,
+cuda.kernel @combine attributes {blocks = 1 : i64, group = #comm.group<[[0, 1, 2, 3]]>, mechanism = #xfer<mechanism ldst>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 4 : i64, region_bytes = 9000000 : i64, summary = "", threads = 32 : i64} {
+  %epoch = cuda.epoch_begin site 8
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %tensor = cuda.pointer %zero
+  cuda.for_each %one unroll 1 load {
+  ^bb0(%i: index):
+    // CHECK: const auto [[A:v[_0-9]*]] = pkb::load<int8_t, 16>
+    %a = cuda.load %tensor[%i] length %one : vector<16xi8>
+    // CHECK-NEXT: const auto [[AND:v[_0-9]*]] = [[A]] & [[A]];
+    %and = arith.andi %a, %a : vector<16xi8>
+    // CHECK-NEXT: const auto [[OR:v[_0-9]*]] = [[AND]] | [[A]];
+    %or = arith.ori %and, %a : vector<16xi8>
+    // CHECK-NEXT: const auto [[XOR:v[_0-9]*]] = [[OR]] ^ [[A]];
+    %xor = arith.xori %or, %a : vector<16xi8>
+    // CHECK-NEXT: const auto [[MIN:v[_0-9]*]] = pkb::min_unsigned([[XOR]], [[A]]);
+    %min = arith.minui %xor, %a : vector<16xi8>
+    // CHECK-NEXT: const auto [[MAX:v[_0-9]*]] = pkb::max_unsigned([[MIN]], [[A]]);
+    %max = arith.maxui %min, %a : vector<16xi8>
+    %f = cuda.load %tensor[%i] length %one : vector<4xf32>
+    %third = arith.constant dense<0.333333343> : vector<4xf32>
+    // CHECK: = {{v[_0-9]*}} * pkb::splat<float, 4>(3.33333343E-1f);
+    %scaled = arith.mulf %f, %third : vector<4xf32>
+    cuda.yield %max, %scaled : vector<16xi8>, vector<4xf32>
+  } store {
+  ^bb0(%i: index, %a: vector<16xi8>, %f: vector<4xf32>):
+    cuda.store %a to %tensor[%i] length %one : vector<16xi8>
+  }
+  cuda.epoch_end %epoch site 9
 }

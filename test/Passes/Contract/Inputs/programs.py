@@ -30,6 +30,18 @@ def program(ranks, elements, depth):
              f"  %0 = comm.all_reduce sum %a in {group} accumulate f32 deterministic {schedule} : {one}",
              f"  %1 = comm.all_gather %a in {group} {schedule} : ({one}) -> {all_}",
              f"  %2 = comm.all_to_all %b in {group} {schedule} : ({all_}) -> {all_}"]
+    lines += [f"  %5 = comm.reduce_scatter avg %b in {group} accumulate f32 deterministic {schedule} : ({all_}) -> {one}"]
+    if options.mechanism == "ldst": # roles: the last rank is the root, the first two ranks exchange
+        pairs = "[[0, 0]]" if ranks == 1 else "[[0, 1], [1, 0]]"
+        counts = [max(0, elements - 7 * rank) for rank in range(ranks)]
+        total = f"tensor<{sum(counts)}xbf16>"
+        lines += [f"  %6 = comm.broadcast %a in {group} from [{ranks - 1}] {schedule} : {one}",
+                  f"  %7 = comm.reduce max %a in {group} to [{ranks - 1}] accumulate f32 deterministic {schedule} : {one}",
+                  f"  %8 = comm.gather %a in {group} to [{ranks - 1}] {schedule} : ({one}) -> {all_}",
+                  f"  %9 = comm.scatter %b in {group} from [{ranks - 1}] {schedule} : ({all_}) -> {one}",
+                  f"  %10 = comm.permute %a in {group} pairs {pairs} {schedule} : ({one}) -> {one}",
+                  f"  %11 = comm.all_gather_v %a in {group} counts {counts} {schedule} : ({one}) -> {total}",
+                  f"  comm.barrier in {group} {schedule}"]
     if ranks > 1:
         lines += [f"  %3:{ranks} = comm.all_gather %a in {group} {schedule} : ({one}) -> ({many(one)})",
                   f"  %4:{ranks} = comm.all_to_all {many('%a')} in {group} {schedule} : ({many(one)}) -> ({many(one)})"]
