@@ -115,7 +115,8 @@ class Job:
         mutates = self._mutates()
         expected = None if mutates else [self.expected[i] for i, a in enumerate(self.sets) if clones.same_geometry(a, self.sets[0])]
         ways, skip = set(s.get("ways", ["loop", "graph step"])), set(s.get("skip", []))
-        groups = clones.rotation_groups(clones.first_tensor_bytes(sets[0]), clones.l2_bytes(r.device))
+        # As many on every rank, also where their tensors differ in size: call i means the same inputs everywhere.
+        groups = max(self.exchange.allgather(clones.rotation_groups(clones.first_tensor_bytes(sets[0]), clones.l2_bytes(r.device))))
         made, failed = [], {}
         for name, way, make in self._variants(sets, groups, expected):
             if way not in ways or name in skip:
