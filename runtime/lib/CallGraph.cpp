@@ -35,14 +35,15 @@ CallGraph::~CallGraph() {
   for (pkb_cu_ptr buffer : buffers) {
     driver->mem_free(buffer);
   }
-  if (captured) {
-    driver->stream_destroy(captured);
-  }
 }
 
 void CallGraph::begin() {
   const pkb_driver *driver = context.driver;
-  check(driver, driver->stream_create(&captured, abi::kStreamNonBlocking), "making a stream to capture");
+  capture = std::unique_lock<std::mutex>(context.captureMutex);
+  if (!context.captureStream) {
+    check(driver, driver->stream_create(&context.captureStream, abi::kStreamNonBlocking), "making a stream to capture");
+  }
+  captured = context.captureStream;
   for (const StagedTensor &tensor : plan.staged) {
     pkb_cu_ptr buffer = 0;
     check(driver, driver->mem_alloc(&buffer, tensor.bytes), "allocating a graph's copy of a tensor");
@@ -114,6 +115,7 @@ void CallGraph::stage(const std::vector<char *> &callers, bool in) {
 void CallGraph::end() {
   const pkb_driver *driver = context.driver;
   capturing = false;
+  std::unique_lock<std::mutex> done = std::move(capture);
   if (!atenCapture) {
     check(driver, driver->capture_end(captured, &graph), "ending a capture");
     check(driver, driver->graph_instantiate(&exec, graph), "making a graph executable");
@@ -209,6 +211,9 @@ void pkb_program::planGraph() {
   }
   std::vector<bool> seen(tensors), written(tensors);
   auto tensorOf = [&](int32_t slot) -> std::optional<uint32_t> {
+    if (slot < 0) { // a pointer that is null on this rank
+      return std::nullopt;
+    }
     SlotKind kind = manifest.slots[size_t(manifest.slots[size_t(slot)].root)].kind;
     if (kind != SlotKind::Argument && kind != SlotKind::Output) {
       return std::nullopt;

@@ -7,6 +7,7 @@
 #include "Program.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,8 @@ private:
   const CallGraphPlan &plan;
   const pkb_aten_api *aten;
   pkb_aten_plan *atenPlan;
-  pkb_cu_stream captured = nullptr;
+  pkb_cu_stream captured = nullptr; // the context's
+  std::unique_lock<std::mutex> capture;
   bool capturing = false;
   pkb_aten_capture *atenCapture = nullptr; // on a GPU it owns `exec`
   pkb_cu_graph graph = nullptr;

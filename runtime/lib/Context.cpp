@@ -350,6 +350,9 @@ void pkb_context::shutdown(bool meet) {
     if (watchStream) {
       driver->stream_destroy(watchStream);
     }
+    if (captureStream && driver->emulated) {
+      driver->stream_destroy(captureStream);
+    }
     if (service) {
       driver->stream_destroy(service);
     }
@@ -361,7 +364,7 @@ void pkb_context::shutdown(bool meet) {
     }
   }
   watchEvent = nullptr;
-  watchStream = service = nullptr;
+  watchStream = service = captureStream = nullptr;
   hostPage = nullptr;
   abortWord = nullptr;
   reportWords = nullptr;

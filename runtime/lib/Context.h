@@ -97,6 +97,10 @@ struct pkb_context {
   std::string deviceName;
   std::unique_ptr<pkb_rt::Bootstrap> bootstrap;
   pkb_cu_stream service = nullptr;
+  /// What calls are captured on, one at a time. Libraries under torch remember streams (workspaces, handles), so on a
+  /// GPU it is never destroyed.
+  pkb_cu_stream captureStream = nullptr;
+  std::mutex captureMutex;
 
   // Words that kernels see, in mapped host memory.
   volatile uint32_t *abortWord = nullptr;

@@ -28,11 +28,12 @@ class Ours:
         self.output_leaves = list(range(len(manifest["outputs"]))) if outputs is None else tree.tensor_ids(outputs)
 
     def tensors(self, args):
-        """The program's arguments from the user's argument tuple. Raises Refusal (fell back) if they have another structure."""
+        """The program's arguments from the user's argument tuple, without autograd's view of them. Raises Refusal (fell back) if they have another structure."""
         tensors, reason = self.loaded._flatten(args, {})
         if tensors is None:
             raise Refusal(f"guard: {reason}", 3)
-        return tensors
+        # The program holds the backward that the function runs; it is not differentiated itself.
+        return [t.detach() if t.requires_grad else t for t in tensors]
 
     def call(self, tensors):
         """Results in program order; allocates them."""
