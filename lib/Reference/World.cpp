@@ -39,14 +39,6 @@ llvm::Error World::open() {
         ranks = std::max(ranks, kernel.getGroup().getMaxRank() + 1);
     });
   functions.assign(ranks, {});
-  for (auto function : module.getOps<func::FuncOp>())
-    if (DenseI64ArrayAttr own = comm::getRanks(function))
-      for (int64_t rank : own.asArrayRef())
-        if (rank < ranks && llvm::hasSingleElement(function.getBody()))
-          functions[rank] = function;
-  if (llvm::all_of(functions, [](func::FuncOp function) { return bool(function); }))
-    return llvm::Error::success();
-  functions.resize(ranks);
   SmallVector<func::FuncOp> all(module.getOps<func::FuncOp>());
   func::FuncOp main = module.lookupSymbol<func::FuncOp>("main");
   if (all.size() == 1)

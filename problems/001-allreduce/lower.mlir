@@ -1,6 +1,6 @@
 // RUN: split-file %s %t
 // RUN: pkb-opt %t/small.mlir --pkb-pipeline=target=h200x4 --emit=cuda | FileCheck %t/small.mlir
-// RUN: pkb-opt %t/large.mlir --pkb-pipeline=target=h200x4 --emit=cuda | FileCheck %t/large.mlir
+// RUN: pkb-opt %t/large.mlir --pkb-pipeline="target=h200x4 mechanism=ldst" --emit=cuda | FileCheck %t/large.mlir
 
 //--- small.mlir
 // A small message is one launch of a kernel whose data carries its own epochs: no flag, no barrier between blocks.
