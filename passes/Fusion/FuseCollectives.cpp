@@ -245,12 +245,12 @@ std::string Candidate::describe() const {
   return text + (after.empty() ? "" : after + " after it");
 }
 
+static void remarkAlone(comm::CollectiveOpInterface collective, StringRef why) {
+  remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
+      << (collective->getName().stripDialect() + " is a kernel of its own: " + why).str();
+}
+
 void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
-  if (comm::getExchange(collective)) {
-    remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
-        << (collective->getName().stripDialect() + " is a kernel of its own: other ranks run other code around it").str();
-    return;
-  }
   Candidate candidate(collective);
   candidate.growConsumers();
   candidate.growProducers();
@@ -269,15 +269,17 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
       first = why;
     fused.erase();
   } while (candidate.shrink());
-  remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
-      << (collective->getName().stripDialect() + " is a kernel of its own: " +
-          (first.empty() ? "nothing around it works element by element on what it moves" : first))
-             .str();
+  remarkAlone(collective, first.empty() ? "nothing around it works element by element on what it moves" : first);
 }
 
-static bool coversMesh(comm::CollectiveOpInterface collective) {
+/// Why nothing may be computed in the kernel of `collective`, whatever is around it; empty if something may.
+static StringRef whyAlone(comm::CollectiveOpInterface collective) {
+  if (comm::getExchange(collective))
+    return "other ranks run other code around it";
   comm::MeshAttr mesh = comm::getMesh(collective);
-  return mesh && collective.getGroup().getNumRows() * collective.getGroup().getSize() == mesh.getSize();
+  if (!mesh || collective.getGroup().getNumRows() * collective.getGroup().getSize() != mesh.getSize())
+    return "what is around it is computed on ranks outside of its group, too";
+  return "";
 }
 
 /// Views as early as their tensors are: the window of a tensor that a kernel reads must be there before it.
@@ -295,8 +297,10 @@ void FuseCollectivesPass::runOnOperation() {
     hoistViews(function);
   for (auto function : getOperation().getOps<func::FuncOp>())
     for (auto collective : llvm::to_vector(function.getOps<comm::CollectiveOpInterface>()))
-      // Ranks that run different functions meet in one kernel, which each of them must know; and what is computed around a collective is computed on
-      // ranks that do not take part in it, too.
-      if (!collective.getCollectiveInputs().empty() && !comm::getExchange(collective) && coversMesh(collective))
+      if (collective.getCollectiveInputs().empty())
+        continue;
+      else if (StringRef why = whyAlone(collective); !why.empty())
+        remarkAlone(collective, why);
+      else
         fuse(collective);
 }

@@ -156,10 +156,29 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // A rank outside of the group computes, too, but does not run the kernel.
 // CHECK-LABEL: func.func @some_ranks
 // CHECK-NOT: comm.fused
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: what is around it is computed on ranks outside of its group, too
 module attributes {comm.mesh = #comm.mesh<size = 3>} {
   func.func @some_ranks(%x: tensor<8xf32>) -> tensor<8xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic : tensor<8xf32>
     %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
     return %1 : tensor<8xf32>
+  }
+}
+
+// -----
+
+// Both ranks meet in one kernel, which each function must know.
+// CHECK-LABEL: func.func @first
+// CHECK-NOT: comm.fused
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: other ranks run other code around it
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @first(%x: tensor<8xf32>) -> tensor<8xf32> attributes {comm.ranks = array<i64: 0>} {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic {comm.exchange = 0 : i64} : tensor<8xf32>
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    return %1 : tensor<8xf32>
+  }
+  func.func @second(%x: tensor<8xf32>) -> tensor<8xf32> attributes {comm.ranks = array<i64: 1>} {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic {comm.exchange = 0 : i64} : tensor<8xf32>
+    return %0 : tensor<8xf32>
   }
 }
