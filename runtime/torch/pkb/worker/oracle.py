@@ -4,7 +4,7 @@
 
 import json
 import os
-from datetime import timedelta
+import time
 
 import torch
 
@@ -12,6 +12,10 @@ from ..export import collectives
 from ..export.data import DTYPES, from_raw
 from ..export.exchange import Payload
 from ..export.replay import Replayer
+from .protocol import one_line
+
+_GONE = "pkb-oracle/gone"
+_POLL_S = 0.001
 
 _RAISED = {
     torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
@@ -33,7 +37,7 @@ class FileExchange:
         """name: distinguishes exchanges that share the folder."""
         self.rank, self.world_size = rank, world_size
         self._name = name
-        self._store, self._folder, self._timeout = store, folder, timedelta(seconds=timeout_s)
+        self._store, self._folder, self._timeout = store, folder, timeout_s
         self._counts, self._files = {}, 0
 
     def _publish(self, key, meta, pieces):
@@ -46,8 +50,18 @@ class FileExchange:
                     f.write(p)
         self._store.set(key, json.dumps({"meta": meta, "path": path, "lengths": lengths}))
 
+    def give_up(self, reason):
+        """Tells the other ranks that this one will publish nothing more: who waits for it raises `reason`."""
+        self._store.set(_GONE, f"rank {self.rank} gave up: {reason}")
+
     def _fetch(self, key):
-        self._store.wait([key], self._timeout)
+        deadline = time.monotonic() + self._timeout
+        while not self._store.check([key]):
+            if self._store.check([_GONE]):
+                raise RuntimeError(self._store.get(_GONE).decode())
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"nothing came under {key} in {self._timeout} s")
+            time.sleep(_POLL_S)
         entry = json.loads(self._store.get(key))
         return entry["meta"], Payload(entry["path"], entry["lengths"])
 
@@ -126,7 +140,11 @@ def run(record, groups, blob, exchange, tensors, device):
             memory[entry["storage"]] = wide.untyped_storage()
         with torch.no_grad():
             player._view(memory[entry["storage"]], entry).copy_(tensor)
-    player.run(memory)
+    try:
+        player.run(memory)
+    except Exception as error:
+        exchange.give_up(one_line(error))  # the others may wait for what this rank would have sent
+        raise
     results = [player.tensor(t) for t in tensor_ids(record["outputs"])]
     return results, [player._view(memory[record["tensors"][t]["storage"]], record["tensors"][t]) for t in ids]
 

@@ -3,6 +3,7 @@
 """The GPU worker's parts on a CPU: meetings and failures, rules and bounds, rotation, timing, counts, oracle."""
 
 import tempfile
+import time
 import threading
 import unittest
 
@@ -335,6 +336,35 @@ class Oracle(unittest.TestCase):
                 self.assertEqual(results[0].dtype, torch.float64)
                 self.assertEqual(after[0].tolist(), [1.00390625, 4.0, 0.0])
             self.assertEqual(values[0].tolist(), [1.0, 3.0, -2.0])
+
+    def test_a_rank_that_fails_does_not_leave_the_other_waiting(self):
+        tensors = [{"id": i, "storage": i, "dtype": "float32", "sizes": [3], "strides": [1], "offset": 0} for i in range(2)]
+        reduce = {
+            "kind": "collective", "name": "all_reduce", "group": 0, "inputs": [0], "outputs": [1], "writes": [], "reduce": "sum",
+            "site": 0, "api": "c10d::allreduce_", "splits": None, "async": False,
+        }  # fmt: skip
+        unknown = {"kind": "aten", "op": "aten::no_such_operator", "overload": "", "args": [], "kwargs": [], "results": [], "site": 0}
+
+        def body(rank, store):
+            record = {
+                "rank": rank, "tensors": tensors, "literals": [], "sites": [{"file": "m.py", "line": 1}],
+                "storages": [{"id": 0, "bytes": 12, "origin": "input"}, {"id": 1, "bytes": 12, "origin": "op"}],
+                "inputs": {"kind": "tuple", "items": [{"kind": "tensor", "id": 0}]}, "outputs": {"kind": "tensor", "id": 1},
+                "events": [unknown, reduce] if rank == 0 else [reduce],
+            }  # fmt: skip
+            start = time.monotonic()
+            try:
+                run_oracle(record, [(0, 1)], None, FileExchange(store, rank, 2, folder, "t", 60), [torch.ones(3)], "cpu")
+            except Exception as error:
+                return str(error), time.monotonic() - start
+            return "no error", 0.0
+
+        with tempfile.TemporaryDirectory() as folder:
+            (own, _), (other, waited) = on_ranks(2, body)
+            self.assertIn("no_such_operator", own)
+            self.assertIn("rank 0 gave up: ", other)
+            self.assertIn("no_such_operator", other)
+            self.assertLess(waited, 30)
 
 
 if __name__ == "__main__":
