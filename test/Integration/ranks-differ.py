@@ -1,4 +1,6 @@
 # RUN: %python %s
+# From the third call on as one graph: launches with pointers that are null on some ranks.
+# RUN: env PKB_CALL_GRAPHS=1 %python %s
 # REQUIRES: torch, aten
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Programs whose ranks differ, on emulated ranks: rank-dependent constants and shapes, code and results of some ranks only, groups
