@@ -3,6 +3,8 @@
 
 #include "dialects/Cuda/IR/Cuda.h"
 
+#include "pkb/Support/RegionSyntax.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -18,31 +20,8 @@ using namespace pkb::cuda;
 #include "dialects/Cuda/IR/CudaTypes.cpp.inc"
 
 //===----------------------------------------------------------------------===//
-// Regions in text: last, and let go by hand (the reason is in XferDialect.cpp)
+// Regions in text: last, and let go by hand (pkb/Support/RegionSyntax.h)
 //===----------------------------------------------------------------------===//
-
-/// Fails after nothing refers to what the regions define.
-static ParseResult letGo(ArrayRef<Region *> regions) {
-  for (Region *region : regions)
-    for (Block &block : *region)
-      block.dropAllDefinedValueUses();
-  return failure();
-}
-
-/// `{}` is a region of one empty block.
-static ParseResult parseBlockOf(OpAsmParser &parser, Region &region) {
-  if (parser.parseRegion(region))
-    return failure();
-  if (region.empty())
-    region.emplaceBlock();
-  return success();
-}
-
-static ParseResult parseBody(OpAsmParser &parser, Region &body) {
-  return failed(parseBlockOf(parser, body)) ? letGo(&body) : success();
-}
-
-static void printBody(OpAsmPrinter &printer, Operation *, Region &body) { printer.printRegion(body); }
 
 static ParseResult parseLoadStore(OpAsmParser &parser, Region &load, Region &store) {
   if (parser.parseKeyword("load") || parseBlockOf(parser, load) || parser.parseKeyword("store") || parseBlockOf(parser, store))

@@ -3,11 +3,14 @@
 
 #include "dialects/Xfer/IR/Xfer.h"
 
+#include "pkb/Support/RegionSyntax.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
+using namespace pkb;
 using namespace pkb::xfer;
 
 #include "dialects/Xfer/IR/XferDialect.cpp.inc"
@@ -22,32 +25,6 @@ using namespace pkb::xfer;
 //===----------------------------------------------------------------------===//
 // Regions in text
 //===----------------------------------------------------------------------===//
-//
-// A generated parser that fails frees the regions it has read, while a name that was used before its definition may still refer to a value
-// in them: the parser then writes to freed memory. So regions come last and are let go by hand.
-
-/// Fails after nothing refers to what the regions define.
-static ParseResult letGo(ArrayRef<Region *> regions) {
-  for (Region *region : regions)
-    for (Block &block : *region)
-      block.dropAllDefinedValueUses();
-  return failure();
-}
-
-/// `{}` is a region of one empty block.
-static ParseResult parseBlockOf(OpAsmParser &parser, Region &region) {
-  if (parser.parseRegion(region))
-    return failure();
-  if (region.empty())
-    region.emplaceBlock();
-  return success();
-}
-
-static ParseResult parseBody(OpAsmParser &parser, Region &body) {
-  return failed(parseBlockOf(parser, body)) ? letGo(&body) : success();
-}
-
-static void printBody(OpAsmPrinter &printer, Operation *, Region &body) { printer.printRegion(body); }
 
 static ParseResult parseProduceConsume(OpAsmParser &parser, Region &produce, Region &consume) {
   if (parser.parseKeyword("produce") || parseBlockOf(parser, produce) || parser.parseKeyword("consume") ||
