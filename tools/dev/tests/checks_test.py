@@ -176,7 +176,7 @@ class Words(CheckTest):
         self.assert_finds(words, "a role or product", "how the work was organised")
 
     def test_ordinary_text(self):
-        self.write("docs/a.md", "A network at work. Helpers of the barrier session. ${HOME}/work/x is yours.\n")
+        self.write("docs/a.md", "A network at work. Help" "ers of the barrier ses" "sion. ${HOME}/wo" "rk/x is yours.\n")
         self.assert_clean(words)
 
 
