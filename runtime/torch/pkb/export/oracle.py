@@ -6,6 +6,8 @@ Integer and boolean data stay exact. A record that looks at one storage under un
 reading; `check` says so before anything runs.
 """
 
+from contextlib import contextmanager
+
 import torch
 
 from .data import DTYPES, from_raw, raw_storage
@@ -54,6 +56,17 @@ def check(record):
             raise NoOracle("complex32 data")
 
 
+@contextmanager
+def float64_by_default():
+    """Factories without a dtype, and quotients of integers, give float64."""
+    default = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(default)
+
+
 class OracleReplayer(Replayer):
     """A Replayer in float64. `run` takes the original (narrow) input storages."""
 
@@ -62,12 +75,8 @@ class OracleReplayer(Replayer):
         self._stored = _stored_as(record)
 
     def run(self, storages):
-        default = torch.get_default_dtype()
-        torch.set_default_dtype(torch.float64)  # factories without a dtype, and quotients of integers
-        try:
+        with float64_by_default():
             super().run({sid: self._widened(sid, raw_storage(s)) for sid, s in storages.items()})
-        finally:
-            torch.set_default_dtype(default)
 
     def _widened(self, sid, data):
         dtype = self._stored.get(sid)

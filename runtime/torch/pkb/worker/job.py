@@ -90,22 +90,16 @@ class Job:
         )
         out = []
         for kind, key, part, rule_list in (("output", "results", 0, result_rules), ("argument", "after", 1, argument_rules)):
-            for j, rule in enumerate(rule_list):
-                samples = []
-                for t, (ref, mine) in enumerate(zip(reference, ours)):
-                    a, b = mine[key][j], ref[key][j]
-                    o = wide[t][part][j] if wide else None
-                    samples.append(self._sample(a, b, o))
+            columns = []
+            for j, _ in enumerate(rule_list):
+                pairs = enumerate(zip(ours, reference))
+                rows = [(mine[key][j], ref[key][j], wide[t][part][j] if wide else None) for t, (mine, ref) in pairs]
+                columns.append(rows)
+            told = self.exchange.allgather([[_summary(*row) for row in rows] for rows in columns])
+            for j, (rule, rows) in enumerate(zip(rule_list, columns)):
+                samples = [_sample(row, [theirs[j][t] for theirs in told if j < len(theirs)]) for t, row in enumerate(rows)]
                 out.append(judge(f"{kind} {j}", rule, samples, self.ranks.rank))
         return out
-
-    def _sample(self, ours, reference, wide):
-        local = magnitude(wide if wide is not None else reference) if reference.is_floating_point() or reference.is_complex() else 0.0
-        told = self.exchange.allgather([local, bits_hash(reference), bits_hash(ours)])
-        return {
-            "ours": ours, "reference": reference, "oracle": wide, "magnitude": max(x[0] for x in told),
-            "same_reference": len(told) > 1 and len({x[1] for x in told}) == 1, "same_ours": len({x[2] for x in told}) == 1,
-        }  # fmt: skip
 
     # Time
 
@@ -203,6 +197,24 @@ class Job:
             found, error = attempt(self.exchange, lambda action=action: counts.launches(action))
             out[name] = found if error is None else {"error": error}
         return out
+
+
+def _summary(ours, reference, wide):
+    """What other ranks must know of one tensor: its kind, its largest magnitude, hashes of the reference and of ours."""
+    number = reference.is_floating_point() or reference.is_complex()
+    largest = magnitude(wide if wide is not None else reference) if number else 0.0
+    return [f"{reference.dtype} {list(reference.shape)}", largest, bits_hash(reference), bits_hash(ours)]
+
+
+def _sample(row, told):
+    """A sample for `judge`. told: the summaries of this tensor from the ranks that have one of this number; on others, where it is of
+    another dtype or shape, it is another tensor."""
+    ours, reference, wide = row
+    alike = [x for x in told if x[0] == f"{reference.dtype} {list(reference.shape)}"]
+    return {
+        "ours": ours, "reference": reference, "oracle": wide, "magnitude": max(x[1] for x in alike),
+        "same_reference": len(alike) > 1 and len({x[2] for x in alike}) == 1, "same_ours": len({x[3] for x in alike}) == 1,
+    }  # fmt: skip
 
 
 def run_job(spec, ranks):

@@ -11,22 +11,12 @@ import torch
 from ..export import collectives
 from ..export.data import DTYPES, from_raw
 from ..export.exchange import Payload
+from ..export.oracle import OracleReplayer, float64_by_default
 from ..export.replay import Replayer
 from .protocol import one_line
 
 _GONE = "pkb-oracle/gone"
 _POLL_S = 0.001
-
-_RAISED = {
-    torch.float16: torch.float64, torch.bfloat16: torch.float64, torch.float32: torch.float64,
-    torch.float8_e4m3fn: torch.float64, torch.float8_e5m2: torch.float64, torch.float8_e4m3fnuz: torch.float64,
-    torch.float8_e5m2fnuz: torch.float64, torch.complex32: torch.complex128, torch.complex64: torch.complex128,
-}  # fmt: skip
-
-
-def raised(dtype):
-    """float64 (complex128) for a floating (complex) dtype, the dtype itself for any other."""
-    return _RAISED.get(dtype, dtype)
 
 
 class FileExchange:
@@ -86,16 +76,17 @@ class FileExchange:
         return peer, found, payload
 
 
-class WideReplayer(Replayer):
-    """Replays a record with every floating tensor in float64 (complex in complex128) on `device`. Collectives are carried out on
-    the host, in float64, in rank order."""
+class WideReplayer(OracleReplayer):
+    """The oracle's replay on `device`, from storages that are wide already. Collectives are carried out on the host, in float64, in
+    rank order."""
 
     def __init__(self, record, groups, blob, exchange, device):
         super().__init__(record, groups, blob, exchange)
         self.device = torch.device(device)
 
-    def _dtype(self, name):
-        return raised(DTYPES[name])
+    def run(self, storages):
+        with float64_by_default():
+            Replayer.run(self, storages)
 
     def _view(self, storage, entry):
         out = torch.empty(0, dtype=self._dtype(entry["dtype"]), device=self.device)
@@ -120,6 +111,21 @@ class WideReplayer(Replayer):
         super()._store(event, [v.to(self.device) for v in values])
 
 
+def _widened_inputs(player, ids, tensors):
+    """Wide storages (storage id -> UntypedStorage on the player's device) that hold the input tensors."""
+    record, memory = player.record, {}
+    sizes = {s["id"]: s["bytes"] for s in record["storages"]}
+    for tid, tensor in zip(ids, tensors):
+        entry = record["tensors"][tid]
+        if entry["storage"] not in memory:
+            elements = sizes[entry["storage"]] // DTYPES[entry["dtype"]].itemsize
+            wide = torch.zeros(elements, dtype=player._dtype(entry["dtype"]), device=player.device)
+            memory[entry["storage"]] = wide.untyped_storage()
+        with torch.no_grad():
+            player._view(memory[entry["storage"]], entry).copy_(tensor)
+    return memory
+
+
 def run(record, groups, blob, exchange, tensors, device):
     """(results, arguments after the call) in float64, flat, in the order of the record's trees.
 
@@ -128,19 +134,10 @@ def run(record, groups, blob, exchange, tensors, device):
     """
     from ..export.tree import tensor_ids
 
-    player = WideReplayer(record, groups, blob, exchange, device)
-    memory = {}
     ids = tensor_ids(record["inputs"])
-    for tid, tensor in zip(ids, tensors):
-        entry = record["tensors"][tid]
-        storage = next(s for s in record["storages"] if s["id"] == entry["storage"])
-        if entry["storage"] not in memory:
-            elements = storage["bytes"] // torch.empty(0, dtype=DTYPES[entry["dtype"]]).element_size()
-            wide = torch.zeros(elements, dtype=player._dtype(entry["dtype"]), device=device)
-            memory[entry["storage"]] = wide.untyped_storage()
-        with torch.no_grad():
-            player._view(memory[entry["storage"]], entry).copy_(tensor)
     try:
+        player = WideReplayer(record, groups, blob, exchange, device)
+        memory = _widened_inputs(player, ids, tensors)
         player.run(memory)
     except Exception as error:
         exchange.give_up(one_line(error))  # the others may wait for what this rank would have sent

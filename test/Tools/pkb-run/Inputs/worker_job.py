@@ -3,7 +3,7 @@
 """A whole job of the GPU worker on two CPU processes: gloo for NCCL, the host's clock for events, and the original function, right or
 spoilt, in the place of the compiled program.
 
-    python worker_job.py BUNDLE FOLDER [--spoil]     prints the events of rank 0
+    python worker_job.py BUNDLE FOLDER [--spoil] [--no-time]   prints the events of rank 0
 """
 
 import json
@@ -15,6 +15,8 @@ from types import SimpleNamespace
 
 import torch
 import torch.distributed as dist
+
+from pkb.export import tree
 
 
 class HostMarker:
@@ -61,10 +63,10 @@ class StandIn:
         return list(args)
 
     def call(self, tensors):
-        result = StandIn.original.function(*[t.clone() for t in tensors])
+        results = tree.tensors(StandIn.original.function(*[t.clone() for t in tensors]))
         if StandIn.spoil and dist.get_rank() == 1:
-            result.view(-1)[7] += 1
-        return [result]
+            results[0].view(-1)[7] += 1
+        return results
 
     call_poisoned = operator = call
 
@@ -96,7 +98,7 @@ def capture(action, stream, warm, times=3):
     return HostGraph(action), action()
 
 
-def rank_main(rank, bundle, folder, spoil):
+def rank_main(rank, bundle, folder, options):
     from pkb.worker import counts, job, timing, variants
     from pkb.worker.oracle import FileExchange
     from pkb.worker.protocol import Exchange
@@ -107,7 +109,7 @@ def rank_main(rank, bundle, folder, spoil):
     dist.init_process_group("gloo", store=dist.PrefixStore("g", store), rank=rank, world_size=2)
     torch.cuda.synchronize = lambda device=None: None
     timing.CudaClock, timing.TARGET_S = HostClock, 0.01
-    variants.capture, variants.STEP_CALLS, job.Ours, StandIn.spoil = capture, 3, StandIn, spoil
+    variants.capture, variants.STEP_CALLS, job.Ours, StandIn.spoil = capture, 3, StandIn, "--spoil" in options
     variants.Step.calls_per_item = 3
     timing.host_time = lambda enqueue, clock: 1.0
     counts.launches = lambda action: (action(), {"kernels": 1, "nccl": 0, "copies": 0})[1]
@@ -124,7 +126,7 @@ def rank_main(rank, bundle, folder, spoil):
         device_barrier=exchange.barrier, side_stream=lambda: None,
         file_exchange=lambda where, name: FileExchange(dist.PrefixStore(f"o{name}", store), rank, 2, where, name, 60),
     )  # fmt: skip
-    spec = {"id": 0, "program": "none", "bundle": bundle, "folder": folder, "trials": 3, "seed": 0, "time": True, "compile": False}
+    spec = {"id": 0, "program": "none", "bundle": bundle, "folder": folder, "trials": 3, "seed": 0, "time": "--no-time" not in options, "compile": False}
     job.run_job(spec, ranks)
 
 
@@ -132,7 +134,7 @@ def main():
     bundle, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
     os.makedirs(folder, exist_ok=True)
     ranks = multiprocessing.get_context("spawn")
-    children = [ranks.Process(target=rank_main, args=(r, bundle, folder, "--spoil" in sys.argv)) for r in range(2)]
+    children = [ranks.Process(target=rank_main, args=(r, bundle, folder, sys.argv[3:])) for r in range(2)]
     [c.start() for c in children]
     [c.join(120) for c in children]
     return max(c.exitcode if c.exitcode is not None else 1 for c in children)
