@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "pkb/Driver/OptMain.h"
+#include "pkb/Driver/Explain.h"
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Target/CudaEmitter.h"
 #include "passes/Contract/Passes.h"
@@ -13,6 +14,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
@@ -151,6 +153,14 @@ importToBytecode(ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> files,
   return alignBytecode(bytecode, path);
 }
 
+/// What the files say of the user's lines. They were imported before, so they can be read.
+static SourceLines sourceLinesOf(ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> files, const OptRequest &request) {
+  SmallVector<StringRef> bytes;
+  for (const auto &file : files)
+    bytes.push_back(file->getBuffer());
+  return llvm::cantFail(readSourceLines(bytes, request.worldSize));
+}
+
 /// Prints the module in `bytecode` as CUDA.
 static FailureOr<EmittedProgram> emitCudaFrom(StringRef bytecode,
                                               StringRef path,
@@ -187,6 +197,46 @@ static int writeProgram(const EmittedProgram &program, StringRef output) {
   return 0;
 }
 
+/// True if a pass of `manager` chooses mechanisms.
+static bool choosesMechanisms(PassManager &manager) {
+  return llvm::any_of(manager.getPasses(), [](Pass &pass) { return pass.getArgument() == "pkb-select-mechanism"; });
+}
+
+/// Makes the passes of `config` explain themselves. The error says why that cannot be.
+static llvm::Error listenTo(MlirOptMainConfig &config, Explanation &explanation) {
+  if (config.shouldEmitRemarks())
+    return llvm::createStringError("--explain gathers all remarks; leave out --remarks-filter and the like");
+  if (!config.inputSplitMarker().empty())
+    return llvm::createStringError("--explain is for one program; leave out --split-input-file");
+  MlirOptMainConfig plain = config;
+  config.setPassPipelineSetupFn([&explanation, plain](PassManager &manager) -> LogicalResult {
+    if (failed(plain.setupPassPipeline(manager)))
+      return failure();
+    if (!choosesMechanisms(manager)) {
+      fail("--explain needs passes that choose mechanisms: --pkb-pipeline=target=<machine>x<ranks>");
+      return failure();
+    }
+    return explanation.listen(*manager.getContext());
+  });
+  return llvm::Error::success();
+}
+
+static int writeExplanation(const Explanation &explanation, const OptRequest &request) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  if (request.explain == ExplainKind::Json)
+    os << llvm::formatv("{0:2}", explanation.toJson()) << "\n";
+  else
+    explanation.printTable(os);
+  if (request.explainOutput.empty()) {
+    llvm::errs() << text;
+    return 0;
+  }
+  if (llvm::Error error = writeOutput(request.explainOutput, text))
+    return fail("cannot write explanation '" + request.explainOutput + "': " + llvm::toString(std::move(error)));
+  return 0;
+}
+
 int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
                 const MlirOptMainConfig &requested) {
   StringRef extension = llvm::sys::path::extension(request.output);
@@ -207,12 +257,18 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   auto files = openInput(request.input);
   if (!files)
     return fail(llvm::toString(files.takeError()));
+  Explanation explanation(request.input);
+  if (request.explain != ExplainKind::None)
+    if (llvm::Error error = listenTo(config, explanation))
+      return fail(llvm::toString(std::move(error)));
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   if (looksLikeBundle(files->front()->getBuffer()) || files->size() > 1) {
     auto imported = importToBytecode(*files, request, registry);
     if (!imported)
       return fail(llvm::toString(imported.takeError()));
     buffer = std::move(*imported);
+    if (request.explain != ExplainKind::None)
+      explanation.setSourceLines(sourceLinesOf(*files, request));
   } else if (llvm::is_contained({".pkb", ".pt2"},
                                 llvm::sys::path::extension(request.input))) {
     return fail("bundle '" + request.input +
@@ -227,6 +283,9 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   llvm::raw_string_ostream os(text);
   if (failed(MlirOptMain(os, std::move(buffer), registry, config)))
     return 1;
+  if (request.explain != ExplainKind::None)
+    if (int status = writeExplanation(explanation, request))
+      return status;
   if (emit == EmitKind::Cuda) {
     auto program = emitCudaFrom(text, request.input, registry);
     if (failed(program))

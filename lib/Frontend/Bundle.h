@@ -29,6 +29,7 @@ namespace pkb::frontend {
 struct Site {
   std::string file;
   int64_t line = 0;
+  std::string text; // of that line; empty where the record does not have it
 };
 
 enum class Origin { Input, Literal, Op };

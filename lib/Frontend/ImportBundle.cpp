@@ -183,3 +183,17 @@ pkb::importBundle(ArrayRef<StringRef> files, StringRef path, int64_t worldSize,
     return makeError(prefix, ": ", first);
   return module;
 }
+
+llvm::Expected<SourceLines> pkb::readSourceLines(ArrayRef<StringRef> files,
+                                                 int64_t worldSize) {
+  llvm::Expected<Bundle> bundle = readBundle(files, worldSize);
+  if (!bundle)
+    return bundle.takeError();
+  SourceLines lines;
+  for (const std::optional<RankProgram> &program : bundle->ranks)
+    if (program)
+      for (const Site &site : program->sites)
+        if (!site.text.empty())
+          lines.try_emplace({site.file, site.line}, site.text);
+  return lines;
+}

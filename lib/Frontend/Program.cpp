@@ -268,7 +268,8 @@ Expected<RankProgram> frontend::readProgram(json::Value value, int64_t rank) {
   if (Error error = readList(root, "sites", [&](const json::Object &object) {
         program.sites.push_back(
             {stripFolders(object.getString("file").value_or("?")).str(),
-             object.getInteger("line").value_or(0)});
+             object.getInteger("line").value_or(0),
+             object.getString("text").value_or("").str()});
         return Error::success();
       }))
     return std::move(error);

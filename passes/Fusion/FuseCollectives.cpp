@@ -6,12 +6,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/Passes.h"
+#include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #define DEBUG_TYPE "pkb-fuse-collectives"
 
@@ -34,12 +36,15 @@ public:
   void growProducers();
   /// Forgets the last consumer, then the producers and begins anew; false if there is nothing left.
   bool shrink();
-  bool isAlone() const { return members.size() == 1; }
+  /// True if nothing is computed besides: views cost nothing wherever they are.
+  bool isAlone() const {
+    return llvm::none_of(members, [](Operation *op) { return isa<aten::CallOp>(op); });
+  }
   /// The region, in front of the collective; the program still uses the original operators.
   comm::FusedOp build();
   /// Makes the program use the results of `fused` instead of the original operators, which go away.
   void commit(comm::FusedOp fused);
-  std::string describe() const;
+  FusionDecision decide() const;
 
 private:
   bool canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) const;
@@ -226,28 +231,45 @@ void Candidate::commit(comm::FusedOp fused) {
     op->erase();
 }
 
-std::string Candidate::describe() const {
+static FusionDecision decisionOf(comm::CollectiveOpInterface collective) {
+  FusionDecision decision;
+  decision.function = functionNameOf(collective);
+  decision.collective = collective->getName().stripDialect();
+  return decision;
+}
+
+FusionDecision Candidate::decide() const {
   SmallVector<Operation *> order(members.begin(), members.end());
   llvm::sort(order, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  std::string before, after;
+  FusionDecision decision = decisionOf(collective);
   for (Operation *op : order) {
     auto call = dyn_cast<aten::CallOp>(op);
     if (!call)
       continue;
-    std::string &list = op->isBeforeInBlock(collective) ? before : after;
     StringRef name = call.getCallee();
     name.consume_front("aten::");
-    list += (list.empty() ? "" : ", ") + name.str();
+    (op->isBeforeInBlock(collective) ? decision.before : decision.after).push_back(name.str());
   }
-  std::string text = collective->getName().stripDialect().str() + " is one kernel with ";
-  text += before.empty() ? "" : before + " before it";
-  text += before.empty() || after.empty() ? "" : " and ";
-  return text + (after.empty() ? "" : after + " after it");
+  return decision;
+}
+
+static void remarkFused(comm::CollectiveOpInterface collective, const FusionDecision &decision) {
+  std::string text = decision.collective + " is one kernel with ";
+  if (!decision.before.empty())
+    text += llvm::join(decision.before, ", ") + " before it";
+  if (!decision.before.empty() && !decision.after.empty())
+    text += " and ";
+  if (!decision.after.empty())
+    text += llvm::join(decision.after, ", ") + " after it";
+  remark::passed(collective.getLoc(), remark::RemarkOpts::name("fused").category("fusion")) << describe(decision, text, collective.getContext());
 }
 
 static void remarkAlone(comm::CollectiveOpInterface collective, StringRef why) {
+  FusionDecision decision = decisionOf(collective);
+  decision.why = why;
+  std::string text = decision.collective + " is a kernel of its own: " + decision.why;
   remark::missed(collective.getLoc(), remark::RemarkOpts::name("not-fused").category("fusion"))
-      << (collective->getName().stripDialect() + " is a kernel of its own: " + why).str();
+      << describe(decision, text, collective.getContext());
 }
 
 void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
@@ -261,7 +283,7 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
     std::string why;
     comm::FusedOp fused = candidate.build();
     if (succeeded(FusedRegion(fused).check(why))) {
-      remark::passed(collective.getLoc(), remark::RemarkOpts::name("fused").category("fusion")) << candidate.describe();
+      remarkFused(collective, candidate.decide());
       candidate.commit(fused);
       return;
     }
@@ -292,7 +314,29 @@ static void hoistViews(func::FuncOp function) {
   }
 }
 
+static CallSteps countSteps(func::FuncOp function) {
+  CallSteps steps;
+  for (Operation &op : function.getBody().getOps()) {
+    steps.exchanges += isa<comm::FusedOp, comm::CollectiveOpInterface>(op);
+    steps.operators += isa<aten::CallOp>(op);
+  }
+  return steps;
+}
+
+static void remarkSteps(func::FuncOp function, CallSteps before) {
+  StepsDecision decision{function.getName().str(), {}, before, countSteps(function)};
+  if (DenseI64ArrayAttr ranks = comm::getRanks(function))
+    decision.ranks = ranks.asArrayRef();
+  std::string text = llvm::formatv("@{0}: a call is {1} collectives and {2} operators before fusion, {3} kernels or library calls and {4} operators "
+                                   "after it",
+                                   decision.function, before.exchanges, before.operators, decision.after.exchanges, decision.after.operators);
+  remark::analysis(function.getLoc(), remark::RemarkOpts::name("steps").category("fusion")) << describe(decision, text, function.getContext());
+}
+
 void FuseCollectivesPass::runOnOperation() {
+  SmallVector<CallSteps> before;
+  for (auto function : getOperation().getOps<func::FuncOp>())
+    before.push_back(countSteps(function));
   for (auto function : getOperation().getOps<func::FuncOp>())
     hoistViews(function);
   for (auto function : getOperation().getOps<func::FuncOp>())
@@ -303,4 +347,6 @@ void FuseCollectivesPass::runOnOperation() {
         remarkAlone(collective, why);
       else
         fuse(collective);
+  for (auto [function, steps] : llvm::zip_equal(getOperation().getOps<func::FuncOp>(), before))
+    remarkSteps(function, steps);
 }

@@ -5,9 +5,9 @@
 #include "dialects/Cuda/IR/Cuda.h"
 #include "passes/Select/Passes.h"
 #include "passes/Select/Schedules.h"
+#include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
-#include "mlir/IR/Remarks.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace pkb {
@@ -73,7 +73,8 @@ struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismP
 private:
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
-  LogicalResult take(Operation *op, StringRef what, StringRef size, ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted);
+  LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
+                     std::optional<xfer::Mechanism> wanted);
 };
 
 } // namespace
@@ -85,7 +86,7 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
   Exchange exchange = exchangeOf(op, arenaBytes, machine);
   std::string what = llvm::formatv("{0} of {1} bytes per peer among {2} ranks", op->getName().stripDialect(), exchange.messageBytes,
                                    exchange.ranks);
-  return take(op, what, llvm::formatv("messages of {0} bytes", exchange.messageBytes).str(), enumerateChoices(&getContext(), exchange, machine), wanted);
+  return take(op, what, exchange.messageBytes, MessageUnit::Bytes, enumerateChoices(&getContext(), exchange, machine), wanted);
 }
 
 LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
@@ -103,25 +104,40 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
     llvm::erase_if(choices, [](const Choice &choice) { return choice.mechanism != xfer::Mechanism::LdSt && choice.mechanism != xfer::Mechanism::LL; });
     std::string what = llvm::formatv("fused {0} of {1} bytes per peer among {2} ranks", collective->getName().stripDialect(),
                                      exchange.messageBytes, exchange.ranks);
-    return take(op, what, llvm::formatv("messages of {0} bytes", exchange.messageBytes).str(), choices, wanted);
+    return take(op, what, exchange.messageBytes, MessageUnit::Bytes, choices, wanted);
   }
   RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
     exchange.localBytes += bytesOf(value);
   std::string what = llvm::formatv("fused {0} of {1} rows among {2} ranks", region.collective()->getName().stripDialect(), exchange.rows,
                                    exchange.ranks);
-  return take(op, what, llvm::formatv("{0} rows", exchange.rows).str(), enumerateRowChoices(&getContext(), exchange, machine), wanted);
+  return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);
 }
 
-/// Gives `op` the best of the legal choices; `what` says what it moves, `size` how much.
-LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, StringRef size, ArrayRef<Choice> choices,
+/// The collective that `op` is or holds.
+static comm::CollectiveOpInterface collectiveOf(Operation *op) {
+  auto fused = dyn_cast<comm::FusedOp>(op);
+  return fused ? fused.getCollectives().front() : cast<comm::CollectiveOpInterface>(op);
+}
+
+/// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
+LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                                         std::optional<xfer::Mechanism> wanted) {
+  comm::CollectiveOpInterface collective = collectiveOf(op);
+  MechanismDecision decision;
+  decision.function = functionNameOf(op);
+  decision.collective = collective->getName().stripDialect();
+  decision.group = collective.getGroup();
+  decision.amount = amount;
+  decision.unit = unit;
+  decision.asked = wanted.has_value();
   const Choice *best = nullptr;
   std::string table;
   for (const Choice &choice : choices) {
     table += llvm::formatv("{0}{1} {2}", table.empty() ? "" : ", ", xfer::stringifyMechanism(choice.mechanism),
                            choice.schedule ? llvm::formatv("{0:F1} us", choice.predictedUs).str()
                                            : "not legal: " + choice.reason);
+    decision.options.push_back({choice.mechanism, choice.schedule ? std::optional(choice.predictedUs) : std::nullopt, choice.reason});
     if (!choice.schedule || (wanted && choice.mechanism != *wanted))
       continue;
     if (!best || choice.predictedUs < best->predictedUs)
@@ -129,12 +145,14 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, StringRef
   }
   if (!best)
     return op->emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
-                             << " for " << size << ": " << table;
+                             << " for " << (unit == MessageUnit::Rows ? "" : "messages of ") << amount
+                             << (unit == MessageUnit::Rows ? " rows: " : " bytes: ") << table;
   op->setAttr(xfer::kScheduleAttrName, best->schedule);
   op->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(best->predictedUs));
   std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
                                    xfer::stringifyMechanism(best->mechanism), table);
-  remark::passed(op->getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << text;
+  decision.taken = best->mechanism;
+  remark::passed(op->getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << describe(decision, text, &getContext());
   return success();
 }
 

@@ -32,6 +32,12 @@ int main(int argc, char **argv) {
       "world-size", cl::value_desc("ranks"),
       cl::desc("Number of ranks of a .pt2 file that does not say it"));
 
+  cl::opt<bool> explain(
+      "explain", cl::desc("Say on standard error what became of each collective, and why"));
+  cl::opt<std::string> json(
+      "json", cl::value_desc("file"), cl::ValueOptional,
+      cl::desc("With --explain: as JSON, into a file or on standard error"));
+
   std::string error;
   std::vector<std::string> arguments =
       pkb::passTargetFile(argc, argv, error);
@@ -59,6 +65,15 @@ int main(int argc, char **argv) {
         << "--world-size must be at least 1, got: " << worldSize << "\n";
     return 1;
   }
+  if (json.getNumOccurrences() && !explain) {
+    llvm::WithColor::error(llvm::errs(), "pkb-opt")
+        << "--json is the form of an explanation; add --explain\n";
+    return 1;
+  }
+  if (explain)
+    request.explain = json.getNumOccurrences() ? pkb::ExplainKind::Json
+                                               : pkb::ExplainKind::Table;
+  request.explainOutput = json;
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   return pkb::runOpt(request, registry, config);
 }

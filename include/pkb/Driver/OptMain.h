@@ -17,12 +17,17 @@ namespace pkb {
 /// What is written: by the extension of the output, unless asked for.
 enum class EmitKind { Auto, Mlir, Bytecode, Cuda };
 
+/// How the decisions about collectives are shown, if they are.
+enum class ExplainKind { None, Table, Json };
+
 struct OptRequest {
   // A path, "-" for standard input; a folder holds rank0.pt2, rank1.pt2, ...
   std::string input;
   std::string output; // path, "-" for standard output
   EmitKind emit = EmitKind::Auto;
   int64_t worldSize = 0; // number of ranks; 0: the input says it
+  ExplainKind explain = ExplainKind::None;
+  std::string explainOutput; // path; empty for standard error
 };
 
 /// The command line with `--target-file F` given to the pipeline too, as its

@@ -10,6 +10,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
+#include <map>
+#include <string>
 
 namespace pkb {
 
@@ -27,6 +29,14 @@ bool looksLikeBundle(llvm::StringRef bytes);
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importBundle(llvm::ArrayRef<llvm::StringRef> files, llvm::StringRef path,
              int64_t worldSize, mlir::MLIRContext &context);
+
+/// Lines of the user's files that the program's locations name, by file and number.
+using SourceLines = std::map<std::pair<std::string, int64_t>, std::string>;
+
+/// The lines that a bundle (the same arguments as above) recorded with its events.
+/// Empty where it did not record any; the error is that of importBundle.
+llvm::Expected<SourceLines> readSourceLines(llvm::ArrayRef<llvm::StringRef> files,
+                                            int64_t worldSize);
 
 } // namespace pkb
 

@@ -182,3 +182,20 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %0 : tensor<8xf32>
   }
 }
+
+// -----
+
+// Views cost nothing where they are: a kernel is not bound to compute for them, and the library stays a choice.
+// CHECK-LABEL: @only_views
+// CHECK-NOT: comm.fused
+// CHECK: comm.all_gather
+// CHECK: aten.as_strided
+// REMARK: remark: [Missed] not-fused | {{.*}}all_gather is a kernel of its own: nothing around it works element by element on what it moves
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @only_views(%x: tensor<4x16xf32>) -> tensor<2x64xf32> {
+    %0 = comm.all_gather %x in <[[0, 1]]> : (tensor<4x16xf32>) -> tensor<2x4x16xf32>
+    %1 = aten.as_strided %0 : tensor<2x4x16xf32> -> tensor<2x64xf32>
+    %2 = aten.call "aten::cumsum"(%1) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<2x64xf32>) -> tensor<2x64xf32>
+    return %2 : tensor<2x64xf32>
+  }
+}

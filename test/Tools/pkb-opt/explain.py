@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+# --explain says of every collective, by the line of the user's file, what moves it, what else could, and what its kernel computes.
+#
+# RUN: %python %s %t
+#
+# One with an operator after it, others that stand alone, with the reason. The two equal calls of a loop are one row.
+# RUN: pkb-opt %t.same.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SAME --strict-whitespace
+# SAME: same.pkb: 5 collectives
+# SAME-NEXT: before fusion, a call is 5 collectives and 2 operators of PyTorch
+# SAME-NEXT: after it: 5 kernels of ours, 1 operator of PyTorch
+# SAME: where {{ *}}what {{ *}}moved by {{ *}}instead of {{ *}}computed in its kernel
+# SAME-NEXT: {{^[- ]+$}}
+# SAME-NEXT: {{^}}model.py:7 {{ *}}all_reduce {{ *}}ll {{ *}}ldst {{[0-9.]+}} us {{ *}}mul after it{{$}}
+# SAME-NEXT: {{^}}dist.all_reduce(x) {{ *}}4 KiB to a peer {{ *}}{{[0-9.]+}} us{{$}}
+# SAME-NEXT: {{^ *}}ranks 0 1{{$}}
+# SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing: nothing around it works element by{{$}}
+# SAME-NEXT: dist.all_reduce(loss) {{.*}}element on what it moves{{$}}
+# SAME-NEXT: {{^}}2 times {{.*}}not copy_engine: it has no all_reduce{{$}}
+# SAME: {{^}}model.py:12 {{ *}}all_gather {{ *}}ll
+# SAME: {{^}}model.py:15 {{ *}}all_reduce
+# SAME-NEXT: 256 MiB to a peer
+# SAME: not ll: message of 268435456 bytes exceeds
+# SAME: {{^}}nccl {{ *}}the call of the library stays as it is
+#
+# Without fusion nothing is said of it, and the mechanism that was asked for is named so.
+# RUN: pkb-opt %t.same.pkb --pkb-pipeline='target=h200x2 fuse=false mechanism=nccl' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=ASKED
+# ASKED: same.pkb: 5 collectives
+# ASKED-NEXT: a call has 0 kernels of ours, 5 library calls{{$}}
+# ASKED: {{^}}model.py:7 {{ *}}all_reduce {{ *}}nccl {{ *}}ll {{[0-9.]+}} us {{ *}}-{{$}}
+# ASKED: as asked for
+#
+# Ranks that run different code have a table each, and the reason is there.
+# RUN: pkb-opt %t.differ.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=DIFFER
+# DIFFER: differ.pkb: 2 collectives
+# DIFFER: @main_0, which rank 0 runs
+# DIFFER-NEXT: before fusion, a call is 1 collective and 1 operator of PyTorch
+# DIFFER: model.py:7 {{.*}}all_reduce {{.*}}nothing: other ranks run other code around it
+# DIFFER: @main_1, which rank 1 runs
+# DIFFER: model.py:7 {{.*}}all_reduce
+# DIFFER: note: @main_1: rank 0 runs aten::neg at model.py:6 where rank 1 runs aten::abs at model.py:6
+#
+# The same for machines, into a file.
+# RUN: pkb-opt %t.same.pkb --pkb-pipeline=target=h200x2 --explain --json=%t.json -o %t.cu 2>&1 | count 0
+# RUN: %python %s %t.json check
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "Frontend", "import", "Inputs"))
+from bundle import Rank, write
+
+
+class Program(Rank):
+    """Remembers the text of each line."""
+
+    TEXTS = {6: "x = f(x)", 7: "dist.all_reduce(x)", 9: "dist.all_reduce(loss)", 12: "dist.all_gather_into_tensor(out, x)", 15: "dist.all_reduce(grads)"}
+
+    def site(self):
+        number = super().site()
+        self.sites[number]["text"] = "    " + self.TEXTS.get(self.line, "...")
+        return number
+
+
+def same():
+    rank = Program()
+    x, loss, grads = rank.input([1024]), rank.input([]), rank.input([64 << 20])
+    rank.at(7)
+    summed = rank.all_reduce(x)
+    rank.events[-1]["writes"] = []
+    scaled = rank.at(8).tensor([1024])
+    rank.op("aten::mul", [{"t": summed}, {"f": 0.5}], [scaled], overload="Scalar")
+    for _ in range(2):
+        rank.at(9).all_reduce(loss)
+    gathered = rank.at(12).tensor([2048])
+    rank.collective("all_gather", [scaled], [gathered])
+    ordered = rank.at(13).tensor([2048])
+    rank.op("aten::cumsum", [{"t": gathered}, {"i": 0}], [ordered])
+    rank.at(15).all_reduce(grads)
+    rank.returns(scaled, ordered)
+    return rank
+
+
+def differ(name):
+    rank = Program()
+    x, y = rank.input([1024]), rank.at(6).tensor([1024])
+    rank.op("aten::" + name, [{"t": x}], [y])
+    rank.at(7).all_reduce(y)
+    rank.returns(y)
+    return rank
+
+
+if len(sys.argv) == 2:
+    write(sys.argv[1] + ".same.pkb", [same(), same()])
+    write(sys.argv[1] + ".differ.pkb", [differ("neg"), differ("abs")])
+else:
+    with open(sys.argv[1], encoding="utf-8") as f:
+        said = json.load(f)
+    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 0]), said
+    assert said["functions"] == [{"name": "main", "ranks": [], "before": {"collectives": 5, "operators": 2},
+                                  "after": {"kernels": 5, "library_calls": 0, "copy_engine_exchanges": 0, "operators": 1}}], said["functions"]
+    first, _, _, gather, last = said["collectives"]
+    assert (first["file"], first["line"], first["text"], first["group"]) == ("model.py", 7, "dist.all_reduce(x)", [[0, 1]]), first
+    assert (first["fused_before"], first["fused_after"], first["message_bytes"]) == ([], ["mul"], 4096), first
+    assert gather["collective"] == "all_gather" and "not_fused" in gather, gather
+    times = {choice["mechanism"]: choice["predicted_us"] for choice in last["choices"]}
+    assert last["predicted_us"] == min(t for t in times.values() if t is not None), last
+    assert times["ll"] is None and all("reason" in choice for choice in last["choices"] if choice["predicted_us"] is None), last
