@@ -100,7 +100,6 @@ void GpuPool::start(int worldSize) {
   environment["MASTER_PORT"] = std::to_string(freePort());
   environment["WORLD_SIZE"] = std::to_string(worldSize);
   environment["PKB_RENDEZVOUS"] = makeTemporaryFolder("meet");
-  environment["PKB_LIBRARY_DIR"] = libraryFolder();
   environment["PKB_WORKER_TIMEOUT_S"] = fmt::format("{}", options.timeout);
   if (!std::getenv("PKB_TIMEOUT_S")) {
     environment["PKB_TIMEOUT_S"] = fmt::format("{}", options.timeout);

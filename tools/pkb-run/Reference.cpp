@@ -165,6 +165,7 @@ std::map<std::string, std::string> pythonEnvironment() {
   std::string path = findPythonPackage();
   return {{"PYTHONPATH", inherited && *inherited ? path + ":" + inherited : path},
           {"PYTHONUNBUFFERED", "1"},
+          {"PKB_LIBRARY_DIR", libraryFolder()},
           {"NCCL_NVLS_ENABLE", "0"},
           {"TORCH_SYMM_MEM_DISABLE_MULTICAST", "1"},
           {"NVSHMEM_DISABLE_NVLS", "1"}};

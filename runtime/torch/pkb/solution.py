@@ -98,7 +98,8 @@ def _stripped(path):
 
 
 def _headers(libraries):
-    for folder in (libraries.parent / "include", libraries.parents[1] / "runtime" / "include"):
+    here = pathlib.Path(__file__).resolve()
+    for folder in (libraries.parent / "include", here.parents[2] / "include"):
         if (folder / "pkb_rt" / "device.h").is_file():
             return folder
     raise native.PkbError(f"pkb_rt/device.h is not beside {libraries}; install or build pkb")
