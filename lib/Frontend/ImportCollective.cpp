@@ -24,7 +24,7 @@ llvm::Expected<Value> Importer::readContiguous(int64_t tensor, Location loc) {
   if (!value)
     return value;
   auto type = cast<RankedTensorType>(value->getType());
-  if (!type.getEncoding())
+  if (aten::isRowMajor(type))
     return value;
   MLIRContext *context = builder.getContext();
   auto call = aten::CallOp::create(
@@ -39,11 +39,16 @@ llvm::Expected<Value> Importer::readContiguous(int64_t tensor, Location loc) {
   return call.getResult(0);
 }
 
-/// The elements of a contiguous tensor in another shape.
+/// The elements of a contiguous tensor in the shape of `type`, where they are.
 static Value reshape(OpBuilder &builder, Location loc, Value value, Type type) {
-  if (value.getType() == type)
+  auto from = cast<RankedTensorType>(value.getType());
+  auto wanted = cast<RankedTensorType>(type);
+  if (from.getShape() == wanted.getShape())
     return value;
-  return aten::AsStridedOp::create(builder, loc, type, value);
+  RankedTensorType window = aten::getTensorType(
+      wanted.getShape(), from.getElementType(),
+      aten::getContiguousStrides(wanted.getShape()), aten::getLayout(from).offset);
+  return aten::AsStridedOp::create(builder, loc, window, value);
 }
 
 static SmallVector<Value> reshapeAll(OpBuilder &builder, Location loc,
@@ -128,10 +133,10 @@ SmallVector<Value> CollectiveBuilder::gather(bool toRoots) {
     return comm::AllGatherVOp::create(builder, loc, types, input, group,
                                       tables.counts)
         .getResults();
-  SmallVector<Type> results(types.empty() ? size : types.size(),
-                            input.getType());
+  Type part = comm::getFreshType(input.getType());
+  SmallVector<Type> results(types.empty() ? size : types.size(), part);
   if (types.size() == 1)
-    results.front() = getWhole(input.getType(), types.front(), size);
+    results.front() = getWhole(part, types.front(), size);
   ValueRange values;
   if (toRoots)
     values = comm::GatherOp::create(builder, loc, results, input, group,
@@ -171,7 +176,7 @@ SmallVector<Value> CollectiveBuilder::allToAll() {
     return !shape.empty() && shape.front() % size == 0;
   };
   if (inputs.size() > 1 && tables.even) {
-    Type part = inputs.front().getType();
+    Type part = comm::getFreshType(inputs.front().getType());
     auto op = comm::AllToAllOp::create(
         builder, loc, SmallVector<Type>(types.size(), part), shapeParts(part),
         group);
@@ -209,7 +214,7 @@ CollectiveBuilder::build(StringRef name, StringRef reduction) {
 
   // One tensor of the same type everywhere.
   Value input = inputs.front();
-  Type type = input.getType();
+  Type type = comm::getFreshType(input.getType());
   if (!types.empty() && types.front() != type)
     return makeError("output must have the shape and dtype of the input");
   Value result;

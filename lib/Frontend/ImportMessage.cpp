@@ -39,7 +39,7 @@ llvm::Error Importer::importExchange(const Exchange &exchange) {
   Location loc =
       locationOf(program.events[receive == -1 ? send : receive].site);
   Value input = send == -1 ? Value() : sent.at(send);
-  Type type = input ? input.getType() : Type();
+  Type type = input ? comm::getFreshType(input.getType()) : Type();
   if (receive != -1) {
     auto outputs = getTensors(*program.events[receive].json, "outputs");
     if (!outputs)

@@ -33,6 +33,8 @@ static Extent extentOf(Value value) {
   Extent extent{value};
   while (auto cast = extent.root.getDefiningOp<memref::ReinterpretCastOp>())
     extent.root = cast.getSource();
+  if (extent.root.getDefiningOp<xfer::AbsentOp>())
+    return extent; // covers nothing
   int64_t offset = 0;
   SmallVector<int64_t> strides;
   if (failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset)) {

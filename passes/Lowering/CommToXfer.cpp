@@ -59,6 +59,7 @@ private:
   bool mustKeep(const Storage &storage);
   Storage argumentOf(int64_t index);
   Storage copyOf(Location loc, Value value);
+  Storage absentMemory(Location loc, Value value);
 
   LogicalResult convert(Operation *op);
   LogicalResult convertCall(aten::CallOp call);
@@ -66,6 +67,7 @@ private:
   LogicalResult convertViewWrite(aten::ViewWriteOp write);
   LogicalResult convertLiteral(aten::LiteralOp literal);
   LogicalResult convertAbsent(comm::AbsentOp absent);
+  bool getsNothing(comm::CollectiveOpInterface op);
   LogicalResult convertCollective(comm::CollectiveOpInterface op);
   FailureOr<SmallVector<FlatSymbolRefAttr>> kernelsOf(comm::CollectiveOpInterface op, TypeRange operands);
   LogicalResult convertFused(comm::FusedOp op);
@@ -237,35 +239,52 @@ LogicalResult Bufferizer::convertLiteral(aten::LiteralOp literal) {
   return success();
 }
 
+/// True if `op` has no result on the ranks that run this function.
+bool Bufferizer::getsNothing(comm::CollectiveOpInterface op) {
+  auto gather = dyn_cast<comm::GatherOp>(op.getOperation());
+  DenseI64ArrayAttr ranks = comm::getRanks(function);
+  return gather && ranks && gather->use_empty() &&
+         llvm::none_of(ranks.asArrayRef(), [&](int64_t rank) { return llvm::is_contained(gather.getRoots(), rank); });
+}
+
+/// The type that a kernel knows a contiguous operand by: its pointer is the address of the first element.
+static MemRefType pointerType(Type operand) {
+  auto type = cast<MemRefType>(operand);
+  return MemRefType::get(type.getShape(), type.getElementType());
+}
+
 LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   Location loc = op.getLoc();
   SmallVector<Value> operands;
   for (Value input : op.getCollectiveInputs())
     operands.push_back(memory[input]);
+  bool absent = getsNothing(op);
   for (Value result : op.getCollectiveResults()) {
-    Storage out = allocate(loc, result);
+    Storage out = absent ? absentMemory(loc, result) : allocate(loc, result);
     bind(result, out.root, out);
     operands.push_back(out.root);
   }
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl)
     return buildLibraryCall(builder, op, operands);
-  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = kernelsOf(op, TypeRange(ValueRange(operands)));
+  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = kernelsOf(op, llvm::map_to_vector(operands, [](Value operand) -> Type {
+    return pointerType(operand.getType());
+  }));
   if (failed(kernels))
     return failure();
   auto first = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernels->front());
   // Another rank's function may know the same contiguous memory by another shape.
-  for (auto [operand, argument] : llvm::zip_equal(operands, first.getEntry().getArguments())) {
+  SmallVector<Value> tensors(op.getCollectiveInputs());
+  llvm::append_range(tensors, op.getCollectiveResults());
+  for (auto [operand, tensor, argument] : llvm::zip_equal(operands, tensors, first.getEntry().getArguments())) {
     auto type = cast<MemRefType>(argument.getType());
-    if (operand.getType() == type || !type.hasStaticShape())
+    if (pointerType(operand.getType()) == type || !type.hasStaticShape())
       continue;
-    int64_t offset = 0;
-    SmallVector<int64_t> strides;
-    (void)type.getStridesAndOffset(strides, offset); // contiguous, as a kernel's arguments are
     if (operand.getDefiningOp<xfer::AbsentOp>())
       operand = xfer::AbsentOp::create(builder, loc, type);
     else
-      operand = memref::ReinterpretCastOp::create(builder, loc, type, operand, offset, type.getShape(), strides);
+      operand = windowOf(loc, aten::getTensorType(type.getShape(), type.getElementType(), aten::getContiguousStrides(type.getShape()), offsetOf(tensor)),
+                         storages[tensor]);
   }
   bool copied = schedule.getMechanism() == xfer::Mechanism::CopyEngine;
   FlatSymbolRefAttr barrier;
@@ -308,10 +327,14 @@ FailureOr<SmallVector<FlatSymbolRefAttr>> Bufferizer::kernelsOf(comm::Collective
 }
 
 LogicalResult Bufferizer::convertAbsent(comm::AbsentOp absent) {
-  auto type = cast<RankedTensorType>(absent.getResult().getType());
-  Value memory = xfer::AbsentOp::create(builder, absent.getLoc(), memoryType(type, 0));
-  bind(absent.getResult(), memory, Storage{memory, 0});
+  Storage none = absentMemory(absent.getLoc(), absent.getResult());
+  bind(absent.getResult(), none.root, none);
   return success();
+}
+
+/// What stands for the memory of `value` where there is none.
+Storage Bufferizer::absentMemory(Location loc, Value value) {
+  return {xfer::AbsentOp::create(builder, loc, memoryType(cast<RankedTensorType>(value.getType()), 0)), 0};
 }
 
 LogicalResult Bufferizer::convertFused(comm::FusedOp op) {

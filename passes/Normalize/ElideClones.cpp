@@ -149,7 +149,10 @@ struct ElideClones : pkb::impl::ElideClonesPassBase<ElideClones> {
     populateJoinPatterns(patterns);
     AsStridedOp::getCanonicalizationPatterns(patterns, &getContext());
     ViewWriteOp::getCanonicalizationPatterns(patterns, &getContext());
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+    FrozenRewritePatternSet frozen(std::move(patterns));
+    if (failed(applyPatternsGreedily(getOperation(), frozen)) ||
+        (joinExchanges(getOperation()) &&
+         failed(applyPatternsGreedily(getOperation(), frozen))))
       signalPassFailure();
   }
 };

@@ -7,6 +7,7 @@
 #include "dialects/Aten/IR/Aten.h"
 #include "dialects/Comm/IR/Comm.h"
 #include "passes/Normalize/Patterns.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace pkb;
@@ -95,14 +96,14 @@ static void replaceJoined(Operation *op, Value all, PatternRewriter &rewriter) {
     }
 }
 
-/// If `values` are consecutive row-major pieces of one version, in order, and
-/// begin where it begins, returns it.
+/// If `values` are consecutive row-major pieces of one version, in order,
+/// returns it.
 static Value getCommonBase(ValueRange values) {
   auto first = values.front().getDefiningOp<AsStridedOp>();
   if (!first)
     return {};
   Value base = first.getBase();
-  int64_t end = aten::getWindow(typeOf(base)).begin;
+  int64_t end = aten::getWindow(first.getType()).begin;
   for (Value value : values) {
     auto view = value.getDefiningOp<AsStridedOp>();
     if (!view || view.getBase() != base || !isRowMajor(view.getType()) ||
@@ -113,56 +114,49 @@ static Value getCommonBase(ValueRange values) {
   return base;
 }
 
-namespace {
-struct JoinAllGather : OpRewritePattern<comm::AllGatherOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(comm::AllGatherOp op,
-                                PatternRewriter &rewriter) const override {
-    if (comm::getExchange(op))
-      return rewriter.notifyMatchFailure(op, "other ranks have lists");
-    if (op.getNumResults() < 2 || !typeOf(op.getInput()).hasStaticShape() ||
-        !areOnlyJoined(op))
-      return rewriter.notifyMatchFailure(op, "results are not only joined");
-    RankedTensorType part = typeOf(op.getInput());
-    auto type = RankedTensorType::get(
-        stackedShape(part, op.getGroup().getSize()), part.getElementType());
-    auto all = comm::AllGatherOp::create(rewriter, op.getLoc(), TypeRange{type},
-                                         op.getInput(), op.getGroup());
-    replaceJoined(op, all.getResult(0), rewriter);
-    rewriter.eraseOp(op);
-    return success();
-  }
-};
+/// True if the list of results that `op` (all_gather, gather, all_to_all) has can
+/// be one tensor, and its list of inputs, if any, is one. Ranks that use none of
+/// the results do not mind.
+static bool isJoinable(Operation *op) {
+  if (op->getNumResults() < 2 || !typeOf(op->getResult(0)).hasStaticShape())
+    return false;
+  if (isa<comm::AllToAllOp>(op) && !getCommonBase(op->getOperands()))
+    return false;
+  return op->use_empty() || areOnlyJoined(op);
+}
 
-struct JoinAllToAll : OpRewritePattern<comm::AllToAllOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(comm::AllToAllOp op,
+/// The list that `op`, which isJoinable, gives becomes one tensor.
+static void join(Operation *op, PatternRewriter &rewriter) {
+  rewriter.setInsertionPoint(op);
+  RankedTensorType part = typeOf(op->getResult(0));
+  SmallVector<int64_t> shape = stackedShape(part, op->getNumResults());
+  Value input = op->getOperand(0);
+  if (isa<comm::AllToAllOp>(op)) {
+    RankedTensorType window = getTensorType(
+        shape, part.getElementType(), getContiguousStrides(shape),
+        getLayout(typeOf(input)).offset);
+    input = AsStridedOp::create(rewriter, op->getLoc(), window,
+                                getCommonBase(op->getOperands()));
+  }
+  OperationState state(op->getLoc(), op->getName(), input,
+                       RankedTensorType::get(shape, part.getElementType()),
+                       op->getAttrs());
+  Operation *joined = rewriter.create(state);
+  replaceJoined(op, joined->getResult(0), rewriter);
+  rewriter.eraseOp(op);
+}
+
+namespace {
+template <typename CollectiveOp>
+struct JoinResults : OpRewritePattern<CollectiveOp> {
+  using OpRewritePattern<CollectiveOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(CollectiveOp op,
                                 PatternRewriter &rewriter) const override {
     if (comm::getExchange(op))
       return rewriter.notifyMatchFailure(op, "other ranks have lists");
-    if (op.getNumResults() < 2 ||
-        !typeOf(op.getInputs().front()).hasStaticShape() || !areOnlyJoined(op))
-      return rewriter.notifyMatchFailure(op, "results are not only joined");
-    // Pieces with an offset are not contiguous from 0, so each was copied.
-    SmallVector<Value> pieces;
-    for (Value input : op.getInputs()) {
-      auto copy = input.getDefiningOp<CallOp>();
-      bool isCopy = copy && copy.getCallee() == "aten::clone" &&
-                    copy.getInputs().size() == 1 && copy->hasOneUse();
-      pieces.push_back(isCopy ? copy.getInputs().front() : input);
-    }
-    Value base = getCommonBase(pieces);
-    if (!base)
-      return rewriter.notifyMatchFailure(op, "inputs are not pieces of one");
-    RankedTensorType part = typeOf(op.getInputs().front());
-    auto type = RankedTensorType::get(
-        stackedShape(part, op.getGroup().getSize()), part.getElementType());
-    Value input = AsStridedOp::create(rewriter, op.getLoc(), type, base);
-    auto all =
-        comm::AllToAllOp::create(rewriter, op.getLoc(), TypeRange{type},
-                                 ValueRange{input}, op.getGroup());
-    replaceJoined(op, all.getResult(0), rewriter);
-    rewriter.eraseOp(op);
+    if (op->use_empty() || !isJoinable(op))
+      return rewriter.notifyMatchFailure(op, "not pieces of one tensor");
+    join(op, rewriter);
     return success();
   }
 };
@@ -266,8 +260,29 @@ struct ReshapedInput : OpRewritePattern<comm::AllToAllOp> {
 } // namespace
 
 void pkb::populateJoinPatterns(RewritePatternSet &patterns) {
-  patterns.add<JoinAllGather, JoinAllToAll, MergeWrites,
-               ReshapeResult<comm::AllGatherOp>,
-               ReshapeResult<comm::AllToAllOp>, ReshapedInput>(
-      patterns.getContext());
+  patterns.add<JoinResults<comm::AllGatherOp>, JoinResults<comm::AllToAllOp>,
+               MergeWrites, ReshapeResult<comm::AllGatherOp>,
+               ReshapeResult<comm::GatherOp>, ReshapeResult<comm::AllToAllOp>,
+               ReshapedInput>(patterns.getContext());
+}
+
+bool pkb::joinExchanges(Operation *root) {
+  llvm::MapVector<int64_t, SmallVector<Operation *>> exchanges;
+  root->walk([&](comm::CollectiveOpInterface op) {
+    if (IntegerAttr number = comm::getExchange(op);
+        number && isa<comm::AllGatherOp, comm::GatherOp, comm::AllToAllOp>(
+                      op.getOperation()))
+      exchanges[number.getInt()].push_back(op);
+  });
+  PatternRewriter rewriter(root->getContext());
+  bool changed = false;
+  for (auto &[number, ops] : exchanges) {
+    auto isUsed = [](Operation *op) { return !op->use_empty(); };
+    if (!llvm::any_of(ops, isUsed) || !llvm::all_of(ops, isJoinable))
+      continue;
+    for (Operation *op : ops)
+      join(op, rewriter);
+    changed = true;
+  }
+  return changed;
 }

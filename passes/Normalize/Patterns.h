@@ -16,6 +16,10 @@ namespace pkb {
 /// reshaped take the shape that is asked for.
 void populateJoinPatterns(mlir::RewritePatternSet &patterns);
 
+/// The same for collectives below `root` that functions of different ranks have
+/// in common: all of them change or none. Returns true if some did.
+bool joinExchanges(mlir::Operation *root);
+
 } // namespace pkb
 
 #endif // PKB_PASSES_NORMALIZE_PATTERNS_H

@@ -8,6 +8,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 import emulated  # noqa: E402
 
+exchanges = os.path.join(emulated.SOURCE, "test", "Integration", "Inputs", "exchanges.py")
 folder = os.path.join(emulated.SOURCE, "test", "Integration", "programs")
 
 
@@ -21,6 +22,9 @@ for mechanism, name, sizes, mode in (("nccl", "moving_data", (1, 2, 3, 4, 5, 6, 
                                      ("copy_engine", "moving_data", (2, 3), "proof")):
     found = emulated.check(jobs(name, sizes), mode=mode, options=f"mechanism={mechanism}")
     wrong.update({f"{job} by {mechanism}, {mode}": reason for job, reason in found.items()})
+for mechanism, name in (("nccl", "parts"), ("copy_engine", "even_parts")):
+    parts = {f"{name}.w{w}": {"function": f"{exchanges}:{name}", "inputs": f"{exchanges}:flat", "world-size": w} for w in (1, 2, 5)}
+    wrong.update({f"{job} by {mechanism}": reason for job, reason in emulated.check(parts, options=f"mechanism={mechanism}").items()})
 for name, reason in wrong.items():
     print(f"{name}: {reason}")
 sys.exit(1 if wrong else 0)

@@ -51,6 +51,10 @@ inline mlir::IntegerAttr getExchange(mlir::Operation *collective) {
   return collective->getAttrOfType<mlir::IntegerAttr>(kExchangeAttrName);
 }
 
+/// The type of a fresh tensor like `input`, a ranked tensor: with its shape and
+/// element type, contiguous from the start of its storage.
+mlir::RankedTensorType getFreshType(mlir::Type input);
+
 namespace detail {
 /// The checks that the interfaces make for each implementation.
 llvm::LogicalResult verifyCollective(mlir::Operation *op);

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/Comm/IR/Comm.h"
+#include "dialects/Aten/IR/Aten.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <numeric>
@@ -24,12 +25,17 @@ std::optional<ReduceKind> CollectiveOpInterface::getReduceKind() {
   return std::nullopt;
 }
 
+RankedTensorType pkb::comm::getFreshType(Type input) {
+  return aten::getContiguousType(cast<RankedTensorType>(input));
+}
+
 LogicalResult pkb::comm::detail::verifyCollective(Operation *op) {
   auto collective = cast<CollectiveOpInterface>(op);
   int64_t size = collective.getGroup().getSize();
   SmallVector<Value> values(collective.getCollectiveInputs());
+  size_t inputCount = values.size();
   llvm::append_range(values, collective.getCollectiveResults());
-  for (Value value : values) {
+  for (auto [index, value] : llvm::enumerate(values)) {
     auto type = cast<RankedTensorType>(value.getType());
     auto first = cast<RankedTensorType>(values.front().getType());
     // collective_c1
@@ -37,13 +43,13 @@ LogicalResult pkb::comm::detail::verifyCollective(Operation *op) {
       return op->emitOpError("inputs and results must have one element type, got: ")
              << first.getElementType() << " and " << type.getElementType();
     // collective_c2
-    if (type.getEncoding())
-      return op->emitOpError("inputs and results must be contiguous, got: ") << type;
+    if (type.getEncoding() && !(index < inputCount && pkb::aten::isRowMajor(type)))
+      return op->emitOpError("inputs and results must be contiguous, results from offset 0, got: ") << type;
   }
   if (isa<BarrierOp>(op))
     return success();
   // collective_c3
-  int64_t inputs = collective.getCollectiveInputs().size();
+  int64_t inputs = inputCount;
   int64_t results = collective.getCollectiveResults().size();
   if (inputs != 1 && inputs != size)
     return op->emitOpError("must have 1 input or one for each of ") << size << " ranks, got: " << inputs;

@@ -18,8 +18,11 @@ def Comm_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
 
     **Constraints** (of every implementation):
     * (`collective_c1`) All inputs and results have one element type.
-    * (`collective_c2`) No input or result has an encoding: its memory is
-      contiguous and row-major.
+    * (`collective_c2`) The memory of inputs and results is contiguous and
+      row-major. An input may be a part of a storage that does not begin where
+      the storage begins (`#aten.strided` with an offset); a result is memory of
+      its own and has no encoding. Where this page or an operation compares
+      types, the offset does not count.
     * (`collective_c3`) There is one input or one for each rank of a row, and
       likewise one result or one for each rank of a row.
   }];

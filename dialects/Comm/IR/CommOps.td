@@ -24,6 +24,11 @@ class Comm_CollectiveOp<string mnemonic, list<Trait> traits = []>
         MemoryEffects<[MemRead<Comm_OrderResource>,
                        MemWrite<Comm_OrderResource>]>], traits)>;
 
+/// The result is a contiguous tensor with the input's shape and element type.
+def Comm_ResultLikeInput : TypesMatchWith<
+    "the result has the shape and element type of the input, and no encoding", "input", "result",
+    "::pkb::comm::getFreshType($_self)">;
+
 class Comm_ReductionOp<string mnemonic, list<Trait> traits = []>
     : Comm_CollectiveOp<mnemonic,
         !listconcat([Comm_ReductionOpInterface], traits)>;
@@ -33,7 +38,7 @@ class Comm_ReductionOp<string mnemonic, list<Trait> traits = []>
 //===----------------------------------------------------------------------===//
 
 def Comm_AllReduceOp : Comm_ReductionOp<"all_reduce",
-    [AllTypesMatch<["input", "result"]>]> {
+    [Comm_ResultLikeInput]> {
   let summary = "combine a tensor of each rank, give the result to all";
   let description = [{
     Element i of the result is the combination, by `kind`, of element i of the
@@ -47,7 +52,8 @@ def Comm_AllReduceOp : Comm_ReductionOp<"all_reduce",
     ```
 
     **Constraints:** those of its interfaces and
-    * (`all_reduce_c1`) The result has the type of the input.
+    * (`all_reduce_c1`) The result has the shape and the element type of the
+      input.
   }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, AnyRankedTensor:$input,
       Comm_GroupAttr:$group, OptionalAttr<DenseF64ArrayAttr>:$factors,
@@ -60,7 +66,7 @@ def Comm_AllReduceOp : Comm_ReductionOp<"all_reduce",
 }
 
 def Comm_ReduceOp : Comm_ReductionOp<"reduce",
-    [AllTypesMatch<["input", "result"]>, Comm_RootedOpInterface]> {
+    [Comm_ResultLikeInput, Comm_RootedOpInterface]> {
   let summary = "combine a tensor of each rank, give the result to the root";
   let description = [{
     On the root of a row, the result is that of `all_reduce`; on the other ranks
@@ -72,7 +78,7 @@ def Comm_ReduceOp : Comm_ReductionOp<"reduce",
     ```
 
     **Constraints:** those of its interfaces and
-    * (`reduce_c1`) The result has the type of the input.
+    * (`reduce_c1`) The result has the shape and the element type of the input.
   }];
   let arguments = (ins Comm_ReduceKindAttr:$kind, AnyRankedTensor:$input,
       Comm_GroupAttr:$group, DenseI64ArrayAttr:$roots,
@@ -290,7 +296,7 @@ def Comm_AllToAllVOp : Comm_CollectiveOp<"all_to_all_v",
 }
 
 def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast",
-    [AllTypesMatch<["input", "result"]>, Comm_RootedOpInterface]> {
+    [Comm_ResultLikeInput, Comm_RootedOpInterface]> {
   let summary = "give the tensor of the root to all ranks";
   let description = [{
     The result is the input of the root of the row. The inputs of other ranks
@@ -301,7 +307,8 @@ def Comm_BroadcastOp : Comm_CollectiveOp<"broadcast",
     ```
 
     **Constraints:** those of its interfaces and
-    * (`broadcast_c1`) The result has the type of the input.
+    * (`broadcast_c1`) The result has the shape and the element type of the
+      input.
   }];
   let arguments = (ins AnyRankedTensor:$input, Comm_GroupAttr:$group,
       DenseI64ArrayAttr:$roots);

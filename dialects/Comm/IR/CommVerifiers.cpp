@@ -20,11 +20,12 @@ static bool isMultiple(Type whole, Type part, int64_t size) {
   if (!joined.empty())
     joined.front() = ShapedType::isDynamic(joined.front()) ? ShapedType::kDynamic : joined.front() * size;
   return wholeShape == ArrayRef(stacked) || (!shape.empty() && wholeShape == ArrayRef(joined)) ||
-         (size == 1 && whole == part);
+         (size == 1 && getFreshType(whole) == getFreshType(part));
 }
 
 /// One result that holds the inputs of all ranks, or one for each.
-static LogicalResult verifyGathered(Operation *op, Type input, TypeRange results, int64_t size) {
+static LogicalResult verifyGathered(Operation *op, Type type, TypeRange results, int64_t size) {
+  Type input = getFreshType(type);
   // all_gather_c2, gather_c2
   if (results.size() != 1) {
     for (Type type : results)
@@ -45,7 +46,7 @@ static LogicalResult verifyScattered(Operation *op, TypeRange inputs, Type resul
   // reduce_scatter_c2, scatter_c2
   if (inputs.size() != 1) {
     for (Type type : inputs)
-      if (type != result)
+      if (getFreshType(type) != result)
         return op->emitOpError("each of several inputs must have the result's type ") << result << ", got: " << type;
     return success();
   }
@@ -79,12 +80,12 @@ LogicalResult AllToAllOp::verify() {
     return emitOpError("must have as many results as inputs, got: ")
            << getResults().size() << " and " << getInputs().size();
   // all_to_all_c3
-  auto input = cast<RankedTensorType>(getInputs().front().getType());
+  auto input = cast<RankedTensorType>(getFreshType(getInputs().front().getType()));
   if (getInputs().size() != 1) {
     for (Type type : llvm::concat<const Type>(
              SmallVector<Type>(getInputs().getTypes()),
              SmallVector<Type>(getResults().getTypes())))
-      if (type != input)
+      if (getFreshType(type) != input)
         return emitOpError("tensors of the list form must have one type, got: ")
                << input << " and " << type;
     return success();

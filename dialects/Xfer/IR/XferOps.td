@@ -24,8 +24,8 @@ def Xfer_LaunchOp : Xfer_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
 
     **Constraints:**
     * `launch_c1`: `kernel` names an `xfer.kernel` of the module;
-    * `launch_c2`: the operands' types are those of the kernel's arguments; an argument of unknown size takes any contiguous tensor of its
-      element type.
+    * `launch_c2`: the operands' types are those of the kernel's arguments. A contiguous argument stands for the address of its first element and
+      takes an operand of its shape that is contiguous from any offset; one of unknown size takes any contiguous tensor of its element type.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<AnyMemRef>:$operands_);
   let assemblyFormat = "$kernel `(` $operands_ `)` attr-dict (`:` type($operands_)^)?";

@@ -16,6 +16,22 @@ using namespace pkb::xfer;
 // Host scope
 //===----------------------------------------------------------------------===//
 
+/// True if the elements lie one after the other, wherever the first is.
+static bool isContiguous(MemRefType type) {
+  int64_t offset = 0, natural = 1;
+  SmallVector<int64_t> strides;
+  if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset))
+    return false;
+  if (type.getNumElements() == 0)
+    return true;
+  for (auto [size, stride] : llvm::reverse(llvm::zip_equal(type.getShape(), strides))) {
+    if (size != 1 && stride != natural)
+      return false;
+    natural *= size;
+  }
+  return true;
+}
+
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   // launch_c1
   auto kernel = symbols.lookupNearestSymbolFrom<KernelOp>(*this, getKernelAttr());
@@ -27,8 +43,8 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError() << "must have " << entry.getNumArguments() << " operands for " << getKernelAttr()
                          << ", got: " << getOperands().size();
   auto fits = [](MemRefType argument, MemRefType operand) {
-    return argument == operand || (!argument.hasStaticShape() && argument.getElementType() == operand.getElementType() &&
-                                   operand.getLayout().isIdentity() && operand.hasStaticShape());
+    return argument == operand || (argument.getElementType() == operand.getElementType() && isContiguous(operand) && argument.getLayout().isIdentity() &&
+                                   (!argument.hasStaticShape() || argument.getShape() == operand.getShape()));
   };
   for (auto [index, argument, operand] : llvm::enumerate(entry.getArguments(), getOperands()))
     if (!isa<MemRefType>(operand.getType()) || !fits(cast<MemRefType>(argument.getType()), cast<MemRefType>(operand.getType())))
@@ -50,7 +66,7 @@ static Type verifyHostOperands(Operation *op, OperandRange operands) {
   Type element;
   for (auto [index, type] : llvm::enumerate(operands.getTypes())) {
     auto memory = cast<MemRefType>(type);
-    if (!memory.hasStaticShape() || !memory.getLayout().isIdentity()) {
+    if (!isContiguous(memory)) {
       op->emitOpError() << "operand " << index << " must be a contiguous memref of static shape, got: " << type;
       return nullptr;
     }

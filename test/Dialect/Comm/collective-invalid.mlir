@@ -9,8 +9,24 @@ func.func @collective_c1(%x: tensor<4xf32>) {
 // -----
 
 func.func @collective_c2(%x: tensor<4x2xf32, #aten.strided<[1, 4], 0>>) {
-  // expected-error @below {{'comm.all_reduce' op inputs and results must be contiguous, got: 'tensor<4x2xf32, #aten.strided<[1, 4], 0>>'}}
+  // expected-error @below {{'comm.all_reduce' op inputs and results must be contiguous, results from offset 0, got: 'tensor<4x2xf32, #aten.strided<[1, 4], 0>>'}}
   %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<4x2xf32, #aten.strided<[1, 4], 0>>
+  return
+}
+
+// -----
+
+func.func @collective_c2_gap(%x: tensor<4x2xf32, #aten.strided<[3, 1], 5>>) {
+  // expected-error @below {{'comm.all_gather' op inputs and results must be contiguous, results from offset 0, got: 'tensor<4x2xf32, #aten.strided<[3, 1], 5>>'}}
+  %0 = comm.all_gather %x in <[[0, 1]]> : (tensor<4x2xf32, #aten.strided<[3, 1], 5>>) -> tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c2_result(%x: tensor<4xf32>) {
+  // expected-error @below {{'comm.permute' op inputs and results must be contiguous, results from offset 0, got: 'tensor<4xf32, #aten.strided<[1], 4>>'}}
+  %0 = comm.permute %x in <[[0, 1]]> pairs [[0, 1]] : (tensor<4xf32>) -> tensor<4xf32, #aten.strided<[1], 4>>
   return
 }
 
@@ -33,7 +49,7 @@ func.func @collective_c3_inputs() {
 // -----
 
 func.func @all_reduce_c1(%x: tensor<4xf32>) {
-  // expected-error @below {{'comm.all_reduce' op failed to verify that all of {input, result} have same type}}
+  // expected-error @below {{'comm.all_reduce' op failed to verify that the result has the shape and element type of the input, and no encoding}}
   %0 = "comm.all_reduce"(%x) {kind = #comm<reduce_kind sum>, group = #comm.group<[[0, 1]]>, accumulation = f32} : (tensor<4xf32>) -> tensor<5xf32>
   return
 }
@@ -129,7 +145,7 @@ func.func @reduction_c3_infinite(%x: tensor<4xf32>) {
 // -----
 
 func.func @reduce_c1(%x: tensor<4xf32>) {
-  // expected-error @below {{'comm.reduce' op failed to verify that all of {input, result} have same type}}
+  // expected-error @below {{'comm.reduce' op failed to verify that the result has the shape and element type of the input, and no encoding}}
   %0 = "comm.reduce"(%x) {kind = #comm<reduce_kind sum>, group = #comm.group<[[0, 1]]>, roots = array<i64: 0>, accumulation = f32} : (tensor<4xf32>) -> tensor<5xf32>
   return
 }
@@ -169,7 +185,7 @@ func.func @rooted_c2(%x: tensor<4xf32>) {
 // -----
 
 func.func @broadcast_c1(%x: tensor<4xf32>) {
-  // expected-error @below {{'comm.broadcast' op failed to verify that all of {input, result} have same type}}
+  // expected-error @below {{'comm.broadcast' op failed to verify that the result has the shape and element type of the input, and no encoding}}
   %0 = "comm.broadcast"(%x) {group = #comm.group<[[0, 1]]>, roots = array<i64: 0>} : (tensor<4xf32>) -> tensor<5xf32>
   return
 }

@@ -35,6 +35,19 @@ xfer.kernel @k group(<[[0, 1]]>)
 
 // -----
 
+// launch_c2: a part of a tensor may begin anywhere, but must have no gaps.
+func.func @main(%a: memref<8xf32, strided<[1], offset: 3>>, %b: memref<8xf32, strided<[2], offset: 3>>) {
+  // expected-error @+1 {{'xfer.launch' op operand 1 must have type 'memref<8xf32>', got: 'memref<8xf32, strided<[2], offset: 3>>'}}
+  xfer.launch @k(%a, %b) : memref<8xf32, strided<[1], offset: 3>>, memref<8xf32, strided<[2], offset: 3>>
+  return
+}
+xfer.kernel @k group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+^bb0(%a: memref<8xf32>, %b: memref<8xf32>):
+}
+
+// -----
+
 // kernel_c1: a tensor with gaps.
 // expected-error @+1 {{'xfer.kernel' op argument 1 must be a contiguous memref of static shape or of one unknown dimension, got: 'memref<8xf32, strided<[2]>>'}}
 xfer.kernel @k group(<[[0, 1]]>)

@@ -62,6 +62,41 @@ def rooted(x):
     return piece, total, torch.stack(everyone) if r == 0 else None
 
 
+def flat(rank, world_size, device, trial=0):
+    generator = torch.Generator().manual_seed(1000 * trial + rank)
+    return (torch.randn(64 + 16 * world_size, generator=generator).to(torch.bfloat16).to(device),)
+
+
+def parts_of_all(x, n):
+    """Pieces of `n` elements of one storage, none of them aligned to anything: every collective reads them where they are."""
+    w = dist.get_world_size()
+    piece = lambda k: x[3 + n * k : 3 + n * (k + 1)]  # noqa: E731
+    gathered = x.new_empty(w, n)
+    dist.all_gather_into_tensor(gathered, piece(1))
+    came = [x.new_empty(n) for _ in range(w)]
+    dist.all_to_all(came, [piece(w - 1 - k) for k in range(w)])
+    exchanged = x.new_empty(n * w)
+    dist.all_to_all_single(exchanged, x[5 : 5 + n * w])
+    return gathered, came, exchanged
+
+
+def even_parts(x):
+    return parts_of_all(x, 8)
+
+
+def parts(x):
+    w, r = dist.get_world_size(), dist.get_rank()
+    piece = lambda k: x[1 + 7 * k : 8 + 7 * k]  # noqa: E731
+    total, mine, left = (x.new_empty(7) for _ in range(3))
+    dist.reduce_scatter(total, [piece(k) for k in range(w)])
+    dist.scatter(mine, [piece(2 * k) for k in range(w)] if r == w - 1 else None, src=w - 1)
+    everyone = [x.new_empty(7) for _ in range(w)] if r == 0 else None
+    dist.gather(piece(2), everyone, dst=0)
+    for request in dist.batch_isend_irecv([dist.P2POp(dist.isend, piece(4), (r + 1) % w), dist.P2POp(dist.irecv, left, (r - 1) % w)]):
+        request.wait()
+    return parts_of_all(x, 7), total, mine, torch.cat(everyone) if r == 0 else None, left
+
+
 def uneven(x):
     """Rank k has k + 1 rows; every pair exchanges another number of them, some none."""
     w, r = dist.get_world_size(), dist.get_rank()

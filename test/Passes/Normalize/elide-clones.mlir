@@ -117,7 +117,7 @@ func.func @keeps_list(%x: tensor<4x3xf32>) -> (tensor<8x3xf32>, tensor<4x6xf32>,
 
 // -----
 
-// dist.all_to_all(list(out.chunk(2)), list(x.chunk(2))): the copy that the second chunk needed goes too.
+// dist.all_to_all(list(out.chunk(2)), list(x.chunk(2))): pieces in, pieces out.
 // CHECK-LABEL: func.func @joins_exchanged_chunks
 // CHECK-SAME: (%[[X:.*]]: tensor<8x3xf32>)
 // CHECK-NEXT: %[[A:.*]] = comm.all_to_all %[[X]] in <{{.*}}> : (tensor<8x3xf32>) -> tensor<8x3xf32>
@@ -126,11 +126,63 @@ func.func @joins_exchanged_chunks(%x: tensor<8x3xf32>) -> tensor<8x3xf32> {
   %e = aten.call "aten::empty_like" (%x) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8x3xf32>) -> tensor<8x3xf32>
   %i0 = aten.as_strided %x : tensor<8x3xf32> -> tensor<4x3xf32>
   %i1 = aten.as_strided %x : tensor<8x3xf32> -> tensor<4x3xf32, #aten.strided<[3, 1], 12>>
-  %c1 = aten.call "aten::clone" (%i1) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<4x3xf32, #aten.strided<[3, 1], 12>>) -> tensor<4x3xf32>
-  %a:2 = comm.all_to_all %i0, %c1 in <[[0, 1]]> : (tensor<4x3xf32>, tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+  %a:2 = comm.all_to_all %i0, %i1 in <[[0, 1]]> : (tensor<4x3xf32>, tensor<4x3xf32, #aten.strided<[3, 1], 12>>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
   %0 = aten.view_write %e, %a#0 : tensor<8x3xf32>, tensor<4x3xf32>
   %1 = aten.view_write %0, %a#1 window <[3, 1], 12> : tensor<8x3xf32>, tensor<4x3xf32>
   return %1 : tensor<8x3xf32>
+}
+
+// -----
+
+// Pieces that begin inside of their storage: the exchange begins there.
+// CHECK-LABEL: func.func @joins_chunks_of_a_part
+// CHECK-NEXT: %[[I:.*]] = aten.as_strided %{{.*}} : tensor<12xf32> -> tensor<2x4xf32, #aten.strided<[4, 1], 3>>
+// CHECK-NEXT: comm.all_to_all %[[I]] in <{{.*}}> : (tensor<2x4xf32, #aten.strided<[4, 1], 3>>) -> tensor<8xf32>
+// CHECK-NEXT: return
+func.func @joins_chunks_of_a_part(%x: tensor<12xf32>) -> tensor<8xf32> {
+  %i0 = aten.as_strided %x : tensor<12xf32> -> tensor<4xf32, #aten.strided<[1], 3>>
+  %i1 = aten.as_strided %x : tensor<12xf32> -> tensor<4xf32, #aten.strided<[1], 7>>
+  %a:2 = comm.all_to_all %i0, %i1 in <[[0, 1]]> : (tensor<4xf32, #aten.strided<[1], 3>>, tensor<4xf32, #aten.strided<[1], 7>>) -> (tensor<4xf32>, tensor<4xf32>)
+  %0 = aten.call "aten::cat" (%a#0, %a#1) args [#aten.operands<[0, 1]>] returns [#aten.result<0>] : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// dist.gather on a root that stacks what it got: all ranks gather into one tensor.
+// CHECK-LABEL: module @gathers
+module @gathers attributes {comm.mesh = #comm.mesh<size = 2>} {
+  // CHECK: func.func @main_0
+  // CHECK-NEXT: %[[G:.*]] = comm.gather %{{.*}} to [0] {comm.exchange = 0 : i64} : (tensor<4x3xf32>) -> tensor<2x4x3xf32>
+  // CHECK-NEXT: return %[[G]]
+  func.func @main_0(%x: tensor<4x3xf32>) -> tensor<2x4x3xf32> attributes {comm.ranks = array<i64: 0>} {
+    %g:2 = comm.gather %x in <[[0, 1]]> to [0] {comm.exchange = 0 : i64} : (tensor<4x3xf32>) -> (tensor<4x3xf32>, tensor<4x3xf32>)
+    %0 = aten.call "aten::stack" (%g#0, %g#1) args [#aten.operands<[0, 1]>] returns [#aten.result<0>] : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<2x4x3xf32>
+    return %0 : tensor<2x4x3xf32>
+  }
+  // CHECK: func.func @main_1
+  // CHECK-NEXT: comm.gather %{{.*}} to [0] {comm.exchange = 0 : i64} : (tensor<12xf32>) -> tensor<2x12xf32>
+  func.func @main_1(%x: tensor<12xf32>) attributes {comm.ranks = array<i64: 1>} {
+    %g:2 = comm.gather %x in <[[0, 1]]> to [0] {comm.exchange = 0 : i64} : (tensor<12xf32>) -> (tensor<12xf32>, tensor<12xf32>)
+    return
+  }
+}
+
+// -----
+
+// One of the ranks that get something uses a part alone: the list stays on all.
+// CHECK-LABEL: module @keeps_gathers
+// CHECK-COUNT-2: comm.gather {{.*}} -> (tensor<4xf32>, tensor<4xf32>)
+module @keeps_gathers attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @main_0(%x: tensor<4xf32>) -> tensor<2x4xf32> attributes {comm.ranks = array<i64: 0, 1>} {
+    %g:2 = comm.gather %x in <[[0, 1], [2, 3]]> to [0, 2] {comm.exchange = 0 : i64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    %0 = aten.call "aten::stack" (%g#0, %g#1) args [#aten.operands<[0, 1]>] returns [#aten.result<0>] : (tensor<4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
+    return %0 : tensor<2x4xf32>
+  }
+  func.func @main_2(%x: tensor<4xf32>) -> tensor<4xf32> attributes {comm.ranks = array<i64: 2, 3>} {
+    %g:2 = comm.gather %x in <[[0, 1], [2, 3]]> to [0, 2] {comm.exchange = 0 : i64} : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+    return %g#1 : tensor<4xf32>
+  }
 }
 
 // -----
