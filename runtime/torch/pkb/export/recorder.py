@@ -228,7 +228,11 @@ class Recorder:
         mutated = self._mutated(schema, args, kwargs)
         fresh_literal = func is torch.ops.aten.lift_fresh.default
         result = func(*args, **kwargs)
-        self.host.place(operands, "device" in kwargs, kind, tree.tensors([result]))
+        made = tree.tensors([result])
+        self.host.place(operands, "device" in kwargs, kind, made)
+        if not operands and "device" in named and kwargs.get("device") is None and any(t not in self.host for t in made):
+            # Made by C++ code of a library, which finds CPU tensors here: at run time its default device would be the CPU.
+            keywords = [k for k in keywords if k[0] != "device"] + [["device", {"device": "cuda"}]]
         rng = torch.Tag.nondeterministic_seeded in tags and not _without_dropout(func, args, kwargs)
         bits = depends | (RANDOM if rng else 0)
         values = return_values(func, result)
