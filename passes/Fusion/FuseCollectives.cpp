@@ -69,9 +69,9 @@ private:
 
 } // namespace
 
-/// True for operators that FusedRegion may understand.
+/// True for operators that FusedRegion may understand. Kernels do not read memory of the host.
 static bool isFusible(Operation *op) {
-  if (!op)
+  if (!op || llvm::any_of(op->getOperands(), aten::isOnHost))
     return false;
   if (auto call = dyn_cast<aten::CallOp>(op))
     return isElementwise(call) || getRowReduction(call);
@@ -91,7 +91,7 @@ bool Candidate::isUsedOutside(Value value) const {
 /// True if `value`, which is made after the collective, can be made in the region: from what is available, for members only.
 bool Candidate::canPull(Operation *user, Value value, SmallVectorImpl<Operation *> &pulled) const {
   auto call = value.getDefiningOp<aten::CallOp>();
-  if (!call || !isElementwise(call) || !call.getMutates().empty() || call->getBlock() != user->getBlock())
+  if (!call || !isFusible(call) || !isElementwise(call) || !call.getMutates().empty() || call->getBlock() != user->getBlock())
     return false;
   if (llvm::is_contained(pulled, call.getOperation()))
     return true;

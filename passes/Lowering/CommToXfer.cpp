@@ -170,9 +170,11 @@ LogicalResult Bufferizer::convertCall(aten::CallOp call) {
     outs.push_back(fresh.root);
     bind(result, fresh.root, fresh);
   }
-  aten::CallOp::create(builder, call.getLoc(), TypeRange{}, call.getCalleeAttr(), call.getOverloadAttr(), inputs, outs,
-                       call.getArgsAttr(), call.getKwargsAttr(), call.getReturnsAttr(), call.getMutatesAttr(),
-                       call.getRngAttr());
+  auto lowered = aten::CallOp::create(builder, call.getLoc(), TypeRange{}, call.getCalleeAttr(), call.getOverloadAttr(), inputs, outs,
+                                      call.getArgsAttr(), call.getKwargsAttr(), call.getReturnsAttr(), call.getMutatesAttr(),
+                                      call.getRngAttr());
+  if (Attribute onHost = call->getAttr(aten::kHostAttrName))
+    lowered->setAttr(aten::kHostAttrName, onHost);
   for (auto [index, storage] : llvm::zip(call.getMutates(), mutated))
     bind(call.getNewVersion(index), inputs[index], storage);
   return success();
@@ -365,7 +367,15 @@ Storage Bufferizer::argumentOf(int64_t index) {
 /// New memory with the contents of `value`.
 Storage Bufferizer::copyOf(Location loc, Value value) {
   Storage copy = allocate(loc, value);
-  memref::CopyOp::create(builder, loc, memory[value], copy.root);
+  if (!aten::isOnHost(value)) {
+    memref::CopyOp::create(builder, loc, memory[value], copy.root);
+    return copy;
+  }
+  // Only operators make memory of the host.
+  auto clone = aten::CallOp::create(builder, loc, TypeRange{}, "aten::clone", "", ValueRange{memory[value]}, ValueRange{copy.root},
+                                    builder.getArrayAttr({aten::OperandAttr::get(builder.getContext(), 0)}), builder.getDictionaryAttr({}),
+                                    builder.getArrayAttr({aten::ResultAttr::get(builder.getContext(), 0)}), ArrayRef<int64_t>(), false);
+  clone->setAttr(aten::kHostAttrName, builder.getUnitAttr());
   return copy;
 }
 

@@ -96,7 +96,7 @@ const at::Tensor &Frame::at(int32_t slot) {
       throw std::runtime_error("slot " + std::to_string(slot) + " does not start at an element of its memory");
     }
     c10::Storage storage = root.storage();
-    c10::DispatchKeySet keys(plan.device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
+    c10::DispatchKeySet keys(plan.deviceOf(desc).is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU);
     tensor = at::detail::make_tensor<c10::TensorImpl>(std::move(storage), keys, c10::scalarTypeToTypeMeta(desc.dtype));
     tensor.unsafeGetTensorImpl()->set_sizes_and_strides(desc.sizes, desc.strides, offset / width);
   }
@@ -150,8 +150,8 @@ void Frame::land(const Step &step, const Result &result, int32_t slot, const at:
     }
     return;
   }
-  if (value.device() != plan.device) {
-    throw std::runtime_error("returned a tensor on " + value.device().str() + ", expected " + plan.device.str());
+  if (value.device() != plan.deviceOf(desc)) {
+    throw std::runtime_error("returned a tensor on " + value.device().str() + ", expected " + plan.deviceOf(desc).str());
   }
   if (sameStrides(value, desc)) {
     tensor = value;

@@ -23,6 +23,7 @@ struct Slot {
   int32_t memory = PKB_ATEN_BOUND;
   int32_t root = -1;
   int64_t offset = 0;     // bytes
+  bool host = false;      // made in memory of the host
   size_t extentBytes = 0; // from the first element to the end of the last
 };
 
@@ -60,6 +61,7 @@ struct Step {
 struct Plan {
   c10::Device device = c10::kCPU;
   std::vector<Slot> slots;
+  c10::Device deviceOf(const Slot &slot) const { return slot.host ? c10::Device(c10::kCPU) : device; }
   std::vector<Step> steps;
 };
 

@@ -73,6 +73,7 @@ int planCreate(const pkb_aten_slot *slots, int32_t count, int32_t cuda, int32_t 
       slot.memory = given.memory;
       slot.root = given.root;
       slot.offset = given.offset;
+      slot.host = given.host != 0;
       int64_t last = 0;
       bool empty = false;
       for (int32_t d = 0; d < given.ndim; ++d) {

@@ -5,6 +5,7 @@
 #include "Environment.h"
 #include "Error.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -227,6 +228,11 @@ void pkb_program::planGraph() {
         set[*tensor] = true;
       }
     };
+    std::vector<int32_t> operands = step.kind == StepKind::Copy ? std::vector<int32_t>{step.from, step.to} : step.uses;
+    if (std::any_of(operands.begin(), operands.end(), [&](int32_t slot) { return manifest.slots[size_t(slot)].host; })) {
+      plan.why = cat("step ", planned.step, " works in memory of the host, which a replay would not do");
+      return;
+    }
     if (step.kind == StepKind::Launch) { // any of its tensors may be written
       for (const Pointer &pointer : step.pointers) {
         mark(pointer.slot, written);

@@ -143,6 +143,10 @@ void readSlots(Manifest &m, const Json &list) {
       }
     } else if (kind == "aten") {
       slot.kind = SlotKind::Aten;
+      slot.host = reader.has("device");
+      if (slot.host && reader.string("device") != "cpu") {
+        reader.bad("is on device '", reader.string("device"), "'; a slot that names one is on 'cpu'");
+      }
     } else if (kind == "constant") {
       slot.kind = SlotKind::Constant;
       slot.offset = reader.integer("offset", 0, int64_t(1) << 56);
@@ -166,6 +170,7 @@ void readSlots(Manifest &m, const Json &list) {
     }
     slot.root = root;
     slot.rootOffset = offset;
+    slot.host = m.slots[root].host;
     // What an operator returns has the strides it likes; everything else must contain its views.
     if (m.slots[root].kind != SlotKind::Aten && slot.kind == SlotKind::View && slot.shape.extentBytes() > 0 &&
         offset + slot.shape.extentBytes() > m.slots[root].shape.extentBytes()) {
@@ -274,6 +279,9 @@ void readLaunch(Manifest &m, const Reader &reader, Step &step) {
     }
     step.pointers.push_back({int32_t(pointer.integer("slot", 0, int64_t(m.slots.size()) - 1)),
                              pointer.has("offset") ? pointer.integer("offset", 0, int64_t(1) << 56) : 0});
+    if (m.slots[size_t(step.pointers.back().slot)].host) {
+      pointer.bad("is slot ", step.pointers.back().slot, ", which is memory of the host; a kernel cannot read it");
+    }
   }
   if (int32_t(step.pointers.size()) != found->pointers) {
     reader.bad("passes ", step.pointers.size(), " pointers to '", name, "', which takes ", found->pointers);
@@ -546,14 +554,16 @@ bool Shape::contiguous() const {
   return true;
 }
 
+bool Manifest::isByAten(const Step &step) const {
+  if (step.kind == StepKind::Copy) {
+    const Slot &from = slots[size_t(step.from)], &to = slots[size_t(step.to)];
+    return from.shape.dtype != to.shape.dtype || !from.shape.contiguous() || !to.shape.contiguous() || from.host || to.host;
+  }
+  return step.kind == StepKind::Aten;
+}
+
 bool Manifest::needsAten() const {
-  return std::any_of(steps.begin(), steps.end(), [&](const Step &step) {
-    if (step.kind == StepKind::Copy) {
-      const Shape &from = slots[size_t(step.from)].shape, &to = slots[size_t(step.to)].shape;
-      return from.dtype != to.dtype || !from.contiguous() || !to.contiguous();
-    }
-    return step.kind == StepKind::Aten;
-  });
+  return std::any_of(steps.begin(), steps.end(), [&](const Step &step) { return isByAten(step); });
 }
 
 std::string programId(const std::string &text, const std::string &recorded) {

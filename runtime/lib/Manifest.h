@@ -34,6 +34,7 @@ struct Slot {
   int64_t offset = 0; // bytes: View from the start of `of`; Temporary in the workspace; Constant in the data file
   int32_t root = -1;  // the slot that owns the memory (itself unless View)
   int64_t rootOffset = 0;
+  bool host = false;  // Aten, and views of it: memory of the host
   Shape shape;
 };
 
@@ -116,6 +117,7 @@ struct Manifest {
   std::map<uint64_t, std::string>
       sites; // "kernel all_reduce_0 (model.py:8)" by id of an ordering primitive, for reports
 
+  bool isByAten(const Step &step) const; // an `aten` step, or a copy that is not a memcpy on the device
   bool needsAten() const; // an `aten` step, or a copy that is not one dense block
 };
 

@@ -210,16 +210,11 @@ void pkb_program::planSteps() {
       planLibrary(step, int32_t(i));
     } else if (step.kind == StepKind::Transfer) {
       planTransfer(step, int32_t(i));
-    } else if (step.kind == StepKind::Aten) {
+    } else if (manifest.isByAten(step)) {
       steps.push_back({StepKind::Aten, atenSteps++, int32_t(i)});
     } else {
-      const Shape &from = manifest.slots[size_t(step.from)].shape, &to = manifest.slots[size_t(step.to)].shape;
-      if (from.dtype == to.dtype && from.contiguous() && to.contiguous()) {
-        steps.push_back({StepKind::Copy, int32_t(copies.size()), int32_t(i)});
-        copies.push_back({addressOf(step.from, 0), addressOf(step.to, 0), size_t(from.extentBytes())});
-      } else {
-        steps.push_back({StepKind::Aten, atenSteps++, int32_t(i)});
-      }
+      steps.push_back({StepKind::Copy, int32_t(copies.size()), int32_t(i)});
+      copies.push_back({addressOf(step.from, 0), addressOf(step.to, 0), size_t(manifest.slots[size_t(step.from)].shape.extentBytes())});
     }
   }
   if (aten) {
@@ -331,6 +326,7 @@ void pkb_program::openAtenPlan() {
     desc.strides = slot.shape.strides.data();
     desc.root = slot.root;
     desc.offset = slot.rootOffset;
+    desc.host = slot.host;
     bool own = manifest.slots[size_t(slot.root)].kind == SlotKind::Aten;
     desc.memory = !own ? PKB_ATEN_BOUND : slot.kind == SlotKind::View ? PKB_ATEN_VIEW : PKB_ATEN_OWN;
     slots.push_back(desc);
@@ -343,15 +339,12 @@ void pkb_program::openAtenPlan() {
   }
   for (size_t i = 0; i < manifest.steps.size(); ++i) {
     const Step &step = manifest.steps[i];
+    if (!manifest.isByAten(step)) {
+      continue;
+    }
     std::string json = step.json;
     if (step.kind == StepKind::Copy) {
-      const Shape &from = manifest.slots[size_t(step.from)].shape, &to = manifest.slots[size_t(step.to)].shape;
-      if (from.dtype == to.dtype && from.contiguous() && to.contiguous()) {
-        continue;
-      }
       json = cat("{\"kind\": \"copy\", \"from\": ", step.from, ", \"to\": ", step.to, "}");
-    } else if (step.kind != StepKind::Aten) {
-      continue;
     }
     if (aten->plan_add(atenPlan, json.c_str(), error, sizeof(error)) != PKB_ATEN_DONE) {
       fail(PKB_ERROR_ATEN, "step ", i, step.source.empty() ? "" : " (" + step.source + ")", ": ", error);

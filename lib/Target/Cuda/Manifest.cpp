@@ -136,12 +136,15 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
           addSlot(value, "view", json::Object{{"of", id}, {"offset", 0}});
         continue;
       }
-      bool byOperator = llvm::any_of(value.getUsers(), [&](Operation *user) {
+      auto makes = [&](Operation *user) {
         auto call = dyn_cast<aten::CallOp>(user);
         return call && llvm::is_contained(call.getOuts(), value);
-      });
-      if (byOperator) {
-        addSlot(value, "aten", json::Object());
+      };
+      if (auto maker = llvm::find_if(value.getUsers(), makes); maker != value.getUsers().end()) {
+        json::Object more;
+        if ((*maker)->hasAttr(aten::kHostAttrName))
+          more["device"] = "cpu";
+        addSlot(value, "aten", std::move(more));
         continue;
       }
       auto type = cast<MemRefType>(value.getType());

@@ -21,7 +21,7 @@ extern "C" {
 #define PKB_API __attribute__((visibility("default")))
 #endif
 
-#define PKB_ATEN_ABI_VERSION 2
+#define PKB_ATEN_ABI_VERSION 3
 
 enum {
   PKB_ATEN_DONE = 0, /* the operator has run, or is in the stream */
@@ -43,6 +43,7 @@ typedef struct pkb_aten_slot {
   int32_t memory;                 /* pkb_aten_memory */
   int32_t root;                   /* VIEW: the OWN slot */
   int64_t offset;                 /* VIEW: bytes from its start */
+  int32_t host;                   /* OWN, VIEW: 1 if the memory is the host's, whatever device the plan is for */
 } pkb_aten_slot;
 
 typedef struct pkb_aten_plan pkb_aten_plan;

@@ -234,6 +234,22 @@ TEST(Manifest, operators_and_strided_copies_need_aten) {
   EXPECT_TRUE(parseProgram("x.cu", textOf(json), 0).needsAten());
 }
 
+TEST(Manifest, memory_of_the_host_is_for_operators_only) {
+  Json json = good();
+  json["slots"][3] = {{"id", 3}, {"kind", "aten"}, {"device", "cpu"}, {"dtype", "bfloat16"}, {"sizes", {4, 8}}, {"strides", {8, 1}}};
+  json["steps"][1] = {{"kind", "copy"}, {"from", 3}, {"to", 2}};
+  json["steps"][0]["pointers"][0]["slot"] = 0;
+  json["steps"][0]["pointers"][1]["slot"] = 2;
+  Manifest m = parseProgram("x.cu", textOf(json), 0);
+  EXPECT_TRUE(m.slots[3].host);
+  EXPECT_FALSE(m.slots[2].host);
+  EXPECT_TRUE(m.needsAten()) << "no memcpy of the device";
+  json["steps"][0]["pointers"][1]["slot"] = 3;
+  EXPECT_SAYS(errorOf(textOf(json)), "is slot 3, which is memory of the host; a kernel cannot read it");
+  json["slots"][3]["device"] = "cuda:1";
+  EXPECT_SAYS(errorOf(textOf(json)), "is on device 'cuda:1'; a slot that names one is on 'cpu'");
+}
+
 TEST(Manifest, extents_and_contiguity_follow_the_strides) {
   Shape shape{PKB_F32, {2, 3}, {3, 1}};
   EXPECT_TRUE(shape.contiguous());

@@ -23,7 +23,7 @@ class Slot(ctypes.Structure):
     _fields_ = [
         ("dtype", ctypes.c_int32), ("ndim", ctypes.c_int32),
         ("sizes", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("memory", ctypes.c_int32), ("root", ctypes.c_int32), ("offset", ctypes.c_int64),
+        ("memory", ctypes.c_int32), ("root", ctypes.c_int32), ("offset", ctypes.c_int64), ("host", ctypes.c_int32),
     ]  # fmt: skip
 
 
@@ -65,7 +65,7 @@ class Frame:
             sizes = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.shape)
             strides = (ctypes.c_int64 * max(tensor.dim(), 1))(*tensor.stride())
             self._keep += [sizes, strides]
-            array[i] = Slot(NAMES.index(str(tensor.dtype)[6:]), tensor.dim(), sizes, strides, memory, i, 0)
+            array[i] = Slot(NAMES.index(str(tensor.dtype)[6:]), tensor.dim(), sizes, strides, memory, i, 0, 0)
         self.plan, self.frame, self.error = _pointer(), _pointer(), ctypes.create_string_buffer(1000)
         self.check(table.plan_create(array, len(slots), 0, 0, ctypes.byref(self.plan), self.error, 1000))
         for step in steps:

@@ -35,6 +35,25 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 
 // -----
 
+// A kernel does not read memory of the host: what does stays an operator, and so does what is computed there.
+// CHECK-LABEL: func.func @host_memory
+// CHECK-NOT: comm.fused
+// CHECK: return
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @host_memory(%x: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {
+    %n = aten.call "aten::full"() args [array<i64>, 2.0] kwargs {device = #aten.device<cpu>} returns [#aten.result<0>] {aten.host} : () -> tensor<f32>
+    %0 = aten.call "aten::mul" overload "Tensor"(%x, %n) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+    %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<64xf32>
+    %2 = aten.call "aten::mul" overload "Tensor"(%1, %n) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+    %late = aten.call "aten::full"() args [array<i64>, 3.0] kwargs {device = #aten.device<cpu>} returns [#aten.result<0>] {aten.host} : () -> tensor<f32>
+    %sum = aten.call "aten::add" overload "Tensor"(%n, %late) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] {aten.host} : (tensor<f32>, tensor<f32>) -> tensor<f32>
+    %3 = aten.call "aten::mul" overload "Tensor"(%1, %sum) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
+    return %2, %3 : tensor<64xf32>, tensor<64xf32>
+  }
+}
+
+// -----
+
 // What comes after stays outside from the first operator that has no form in the kernel; a value that is used on both sides is a result.
 // CHECK-LABEL: func.func @stops_at_softmax
 // CHECK: %[[R:.*]]:2 = comm.fused
