@@ -117,6 +117,18 @@ Explanation::Steps Explanation::countAfter(StringRef function) const {
   return after;
 }
 
+static StringRef originInWords(MechanismOrigin origin) {
+  switch (origin) {
+  case MechanismOrigin::Fastest:
+    return "fastest";
+  case MechanismOrigin::Asked:
+    return "asked";
+  case MechanismOrigin::Given:
+    return "given";
+  }
+  return "";
+}
+
 json::Value Explanation::toJson() const {
   json::Array calls;
   for (const ExplainedCollective &call : collectives) {
@@ -137,7 +149,7 @@ json::Value Explanation::toJson() const {
       }
       object[mechanism->unit == MessageUnit::Bytes ? "message_bytes" : "message_rows"] = mechanism->amount;
       object["mechanism"] = xfer::stringifyMechanism(mechanism->taken);
-      object["asked"] = mechanism->asked;
+      object["origin"] = originInWords(mechanism->origin);
       object["choices"] = std::move(options);
     }
     if (const auto &fusion = call.fusion) {

@@ -154,7 +154,8 @@ static Table::Cell whatMovesIt(const ExplainedCollective &call) {
   for (const MechanismOption &option : call.mechanism->options)
     if (option.mechanism == call.mechanism->taken && option.predictedUs)
       cell.push_back(formatv("{0:F1} us", *option.predictedUs).str());
-  cell.push_back(call.mechanism->asked ? "as asked for" : "");
+  if (call.mechanism->origin != MechanismOrigin::Fastest)
+    cell.push_back(call.mechanism->origin == MechanismOrigin::Asked ? "as asked for" : "schedule was given");
   return cell;
 }
 

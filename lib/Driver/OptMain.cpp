@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "pkb/Driver/OptMain.h"
+#include "pkb/Driver/DumpDir.h"
 #include "pkb/Driver/Explain.h"
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Target/CudaEmitter.h"
@@ -221,6 +222,20 @@ static llvm::Error listenTo(MlirOptMainConfig &config, Explanation &explanation)
   return llvm::Error::success();
 }
 
+/// Makes the passes of `config` leave the IR after each of them in a folder.
+static llvm::Error dumpInto(MlirOptMainConfig &config, const std::string &folder) {
+  if (!config.inputSplitMarker().empty())
+    return llvm::createStringError("--dump-dir is for one program; leave out --split-input-file");
+  if (llvm::Error error = prepareDumpFolder(folder))
+    return error;
+  MlirOptMainConfig plain = config;
+  config.setPassPipelineSetupFn([folder, plain](PassManager &manager) -> LogicalResult {
+    dumpAfterEachPass(manager, folder);
+    return plain.setupPassPipeline(manager);
+  });
+  return llvm::Error::success();
+}
+
 static int writeExplanation(const Explanation &explanation, const OptRequest &request) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -260,6 +275,9 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   Explanation explanation(request.input);
   if (request.explain != ExplainKind::None)
     if (llvm::Error error = listenTo(config, explanation))
+      return fail(llvm::toString(std::move(error)));
+  if (!request.dumpFolder.empty())
+    if (llvm::Error error = dumpInto(config, request.dumpFolder))
       return fail(llvm::toString(std::move(error)));
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   if (looksLikeBundle(files->front()->getBuffer()) || files->size() > 1) {

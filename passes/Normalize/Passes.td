@@ -36,4 +36,26 @@ def ElideClonesPass : Pass<"pkb-elide-clones"> {
   let dependentDialects = ["::pkb::aten::AtenDialect", "::pkb::comm::CommDialect"];
 }
 
+def ApplyPatternsPass : Pass<"pkb-apply-patterns"> {
+  let summary = "apply the rewrite patterns of a file";
+  let description = [{
+    Reads a file of `pdl.pattern`s, as `mlir-pdll -x=mlir` makes them of a PDLL file, and applies them until nothing changes. Patterns
+    may use the constraints `Lacks(op, name)`, the operation has no attribute of that name, and `UsedOnce(op)`, its only result has one use.
+
+    *Precondition*: none; it works at every level. What the patterns make must be valid: the verifier runs after the pass, the gates of a pipeline
+    later.
+
+    *Postcondition*: no pattern of the file matches.
+
+    *Fails*: where the file cannot be read, is no valid module, or has no patterns; where patterns undo each other.
+
+    Example: see `test/Passes/Normalize/apply-patterns.mlir` and `docs/Examples/patterns`.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", /*default=*/"\"\"", "file of pdl.pattern operations">
+  ];
+  let dependentDialects = ["::mlir::pdl::PDLDialect", "::mlir::pdl_interp::PDLInterpDialect", "::pkb::aten::AtenDialect", "::pkb::comm::CommDialect",
+                           "::pkb::xfer::XferDialect", "::pkb::cuda::CudaDialect"];
+}
+
 #endif // PKB_PASSES_NORMALIZE_PASSES_TD

@@ -9,18 +9,53 @@
 #include "passes/Normalize/Passes.h"
 #include "passes/Select/Passes.h"
 
+#include "mlir/Dialect/Transform/Transforms/Passes.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace pkb;
 
+namespace {
+using Fail = llvm::function_ref<LogicalResult(const Twine &)>;
+} // namespace
+
+/// Passes that the option `name` names.
+static LogicalResult addPasses(OpPassManager &manager, StringRef name, StringRef pipeline, Fail fail) {
+  if (pipeline.empty())
+    return success();
+  std::string why;
+  llvm::raw_string_ostream os(why);
+  if (failed(parsePassPipeline(pipeline, manager, os)))
+    return fail("option " + name + " must be a list of passes: " + StringRef(why).trim());
+  return success();
+}
+
+/// The sequence @__transform_main of a file.
+static LogicalResult addScript(OpPassManager &manager, StringRef path, Fail fail) {
+  if (path.empty())
+    return success();
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (std::error_code code = buffer.getError())
+    return fail("cannot open the script '" + path + "': " + code.message());
+  if (!(*buffer)->getBuffer().contains("@__transform_main"))
+    return fail("script '" + path + "' must have a transform.named_sequence @__transform_main");
+  transform::PreloadLibraryPassOptions library;
+  library.transformLibraryPaths.push_back(path.str());
+  manager.addPass(transform::createPreloadLibraryPass(library));
+  manager.addPass(transform::createInterpreterPass());
+  return success();
+}
+
 /// Level L1: what is communicated.
-static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
+static LogicalResult buildComm(OpPassManager &manager, const PipelineOptions &options, Fail fail) {
   manager.addPass(createVerifyCommPass());
   manager.addPass(createElideClonesPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (failed(addScript(manager, options.script, fail)) || failed(addPasses(manager, "comm-passes", options.commPasses, fail)))
+    return failure();
   if (options.fuse)
     manager.addPass(createFuseCollectivesPass());
   SelectMechanismPassOptions select;
@@ -30,33 +65,44 @@ static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
   select.arenaBytes = options.arenaBytes;
   manager.addPass(createSelectMechanismPass(select));
   manager.addPass(createVerifyCommPass());
+  return success();
 }
 
 /// Level L2: how the bytes move.
-static void buildXfer(OpPassManager &manager, const PipelineOptions &options) {
+static LogicalResult buildXfer(OpPassManager &manager, const PipelineOptions &options, Fail fail) {
   manager.addPass(createConvertCommToXferPass());
+  if (failed(addPasses(manager, "xfer-passes", options.xferPasses, fail)))
+    return failure();
   VerifyXferPassOptions verify;
   verify.arenaBytes = options.arenaBytes;
   manager.addPass(createVerifyXferPass(verify));
+  return success();
 }
 
 /// Level L3: what is called.
-static void buildCuda(OpPassManager &manager) {
+static LogicalResult buildCuda(OpPassManager &manager, const PipelineOptions &options, Fail fail) {
   manager.addPass(createConvertXferToCudaPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
+  if (failed(addPasses(manager, "cuda-passes", options.cudaPasses, fail)))
+    return failure();
   manager.addPass(createVerifyCudaEmittablePass());
+  return success();
 }
 
-void pkb::buildPipeline(OpPassManager &manager, const PipelineOptions &options) {
-  buildComm(manager, options);
-  buildXfer(manager, options);
-  buildCuda(manager);
+LogicalResult pkb::buildPipeline(OpPassManager &manager, const PipelineOptions &options, Fail fail) {
+  return success(succeeded(buildComm(manager, options, fail)) && succeeded(buildXfer(manager, options, fail)) &&
+                 succeeded(buildCuda(manager, options, fail)));
 }
 
 void pkb::registerPkbPipelines() {
-  PassPipelineRegistration<PipelineOptions>("pkb-pipeline", "level L1 to L3 for a target, with the gate of each level",
-                                            [](OpPassManager &manager, const PipelineOptions &options) {
-                                              buildPipeline(manager, options);
-                                            });
+  registerPassPipeline(
+      "pkb-pipeline", "level L1 to L3 for a target, with the gate of each level",
+      [](OpPassManager &manager, StringRef text, Fail fail) -> LogicalResult {
+        PipelineOptions options;
+        if (failed(options.parseFromString(text)))
+          return failure();
+        return buildPipeline(manager, options, fail);
+      },
+      [](llvm::function_ref<void(const detail::PassOptions &)> show) { show(PipelineOptions()); });
 }

@@ -16,12 +16,18 @@ struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
                                  llvm::cl::init("")};
   Option<std::string> mechanism{*this, "mechanism", llvm::cl::desc("use this mechanism for every collective"), llvm::cl::init("")};
   Option<bool> fuse{*this, "fuse", llvm::cl::desc("put collectives and the operators around them into one kernel"), llvm::cl::init(true)};
+  Option<std::string> script{*this, "script", llvm::cl::desc("transform script to run at level L1, before fusion"), llvm::cl::init("")};
+  Option<std::string> commPasses{*this, "comm-passes", llvm::cl::desc("passes to run at level L1, before fusion"), llvm::cl::init("")};
+  Option<std::string> xferPasses{*this, "xfer-passes", llvm::cl::desc("passes to run at level L2, before its gate"), llvm::cl::init("")};
+  Option<std::string> cudaPasses{*this, "cuda-passes", llvm::cl::desc("passes to run at level L3, before its gate"), llvm::cl::init("")};
   Option<int64_t> arenaBytes{*this, "arena-bytes", llvm::cl::desc("bytes of the symmetric region of one rank"),
                              llvm::cl::init(256ll << 20)};
 };
 
-/// Level L1 to L3, with the gate of each level. The result can be emitted.
-void buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options);
+/// Level L1 to L3, with the gate of each level. The result can be emitted. What options bring in from outside runs between the gates; fails through
+/// `fail` where it cannot be found.
+mlir::LogicalResult buildPipeline(mlir::OpPassManager &manager, const PipelineOptions &options,
+                                  llvm::function_ref<mlir::LogicalResult(const llvm::Twine &)> fail);
 
 /// Registers `pkb-pipeline`.
 void registerPkbPipelines();

@@ -81,8 +81,6 @@ private:
 
 LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const Machine &machine,
                                           std::optional<xfer::Mechanism> wanted) {
-  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
-    return success();
   Exchange exchange = exchangeOf(op, arenaBytes, machine);
   std::string what = llvm::formatv("{0} of {1} bytes per peer among {2} ranks", op->getName().stripDialect(), exchange.messageBytes,
                                    exchange.ranks);
@@ -90,8 +88,6 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
 }
 
 LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
-  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
-    return success();
   FusedRegion region(op);
   if (!region.overRows()) {
     comm::CollectiveOpInterface collective = region.collective();
@@ -120,9 +116,7 @@ static comm::CollectiveOpInterface collectiveOf(Operation *op) {
   return fused ? fused.getCollectives().front() : cast<comm::CollectiveOpInterface>(op);
 }
 
-/// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
-LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
-                                        std::optional<xfer::Mechanism> wanted) {
+static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit unit) {
   comm::CollectiveOpInterface collective = collectiveOf(op);
   MechanismDecision decision;
   decision.function = functionNameOf(op);
@@ -130,7 +124,29 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
   decision.group = collective.getGroup();
   decision.amount = amount;
   decision.unit = unit;
-  decision.asked = wanted.has_value();
+  return decision;
+}
+
+/// If `op` came with a schedule, says so and returns true.
+static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit) {
+  auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+  if (!schedule)
+    return false;
+  MechanismDecision decision = decisionOf(op, amount, unit);
+  decision.taken = schedule.getMechanism();
+  decision.origin = MechanismOrigin::Given;
+  std::string text = llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken));
+  remark::analysis(op->getLoc(), remark::RemarkOpts::name("given-schedule").category("select")) << describe(decision, text, op->getContext());
+  return true;
+}
+
+/// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
+LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
+                                        std::optional<xfer::Mechanism> wanted) {
+  if (keeps(op, what, amount, unit))
+    return success();
+  MechanismDecision decision = decisionOf(op, amount, unit);
+  decision.origin = wanted ? MechanismOrigin::Asked : MechanismOrigin::Fastest;
   const Choice *best = nullptr;
   std::string table;
   for (const Choice &choice : choices) {

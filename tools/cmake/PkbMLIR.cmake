@@ -23,6 +23,17 @@ add_compile_options(-Wall -Wno-unused-parameter)
 # Everything TableGen makes; each of our libraries waits for it, so no order inside is needed.
 add_custom_target(pkb-tablegen)
 
+# pkb/PluginAbi.h.inc: what the headers are that a plugin is compiled against.
+file(GLOB_RECURSE pkb_headers CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/dialects/*.h ${CMAKE_SOURCE_DIR}/dialects/*.td
+  ${CMAKE_SOURCE_DIR}/include/pkb/*.h)
+add_custom_command(OUTPUT ${CMAKE_BINARY_DIR}/pkb/PluginAbi.h.inc
+  COMMAND ${CMAKE_COMMAND} -DOUT=${CMAKE_BINARY_DIR}/pkb/PluginAbi.h.inc -DLLVM=${LLVM_PACKAGE_VERSION} "-DFILES=${pkb_headers}"
+    -P ${CMAKE_SOURCE_DIR}/tools/cmake/PluginAbi.cmake
+  DEPENDS ${pkb_headers} ${CMAKE_SOURCE_DIR}/tools/cmake/PluginAbi.cmake
+  VERBATIM)
+add_custom_target(pkb-plugin-abi DEPENDS ${CMAKE_BINARY_DIR}/pkb/PluginAbi.h.inc)
+add_dependencies(pkb-tablegen pkb-plugin-abi)
+
 if(PKB_STATIC)
   # Debian builds MLIR against libLLVM.so, so every exported archive names the target LLVM. Give them
   # the component archives instead.

@@ -5,7 +5,6 @@
 #   pkb_add_passes(Lowering SOURCES ... [LINK ...])
 #   pkb_add_library(PkbSupport SOURCES ... [LINK ...])
 #   pkb_add_tool(pkb-opt SOURCES ... [LINK ...])     # LINK PkbAll: every compiler library of the tree
-#   pkb_add_plugin(MyPass SOURCES ...)               # a pass plugin, build/lib/MyPass.so
 #
 # LINK takes our targets (PkbCommDialect); MLIR and LLVM come by themselves, so an MLIR component named
 # there is accepted and ignored.
@@ -160,15 +159,6 @@ function(pkb_add_tool name)
   set_property(GLOBAL APPEND PROPERTY PKB_TOOLS ${name})
   list(FILTER ARG_LINK EXCLUDE REGEX "^(MLIR|LLVM)")
   set_target_properties(${name} PROPERTIES ENABLE_EXPORTS ON PKB_LINK "${ARG_LINK}")
-endfunction()
-
-# A pass plugin: linked to nothing, finds everything in the tool that loads it.
-function(pkb_add_plugin name)
-  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
-  add_library(${name} MODULE ${ARG_SOURCES})
-  set_target_properties(${name} PROPERTIES PREFIX "")
-  pkb_compiler_target(${name})
-  set_property(GLOBAL APPEND PROPERTY PKB_PLUGINS ${name})
 endfunction()
 
 # Links libraries and tools, now that every target is known (the order of folders does not matter).

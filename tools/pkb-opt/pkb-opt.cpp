@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "pkb/Driver/OptMain.h"
+#include "pkb/Driver/Plugins.h"
 #include "pkb/InitAll.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
@@ -37,12 +38,20 @@ int main(int argc, char **argv) {
   cl::opt<std::string> json(
       "json", cl::value_desc("file"), cl::ValueOptional,
       cl::desc("With --explain: as JSON, into a file or on standard error"));
+  cl::opt<std::string> dumpFolder(
+      "dump-dir", cl::value_desc("folder"),
+      cl::desc("Write the IR before the first and after every pass, one file each"));
 
   std::string error;
   std::vector<std::string> arguments =
       pkb::passTargetFile(argc, argv, error);
   if (!error.empty()) {
     llvm::WithColor::error(llvm::errs(), "pkb-opt") << error << "\n";
+    return 1;
+  }
+  if (llvm::Error plugins = pkb::checkPlugins(arguments)) {
+    llvm::WithColor::error(llvm::errs(), "pkb-opt")
+        << llvm::toString(std::move(plugins)) << "\n";
     return 1;
   }
   // A message names the line of the user's file; the operation is for who asks.
@@ -74,6 +83,7 @@ int main(int argc, char **argv) {
     request.explain = json.getNumOccurrences() ? pkb::ExplainKind::Json
                                                : pkb::ExplainKind::Table;
   request.explainOutput = json;
+  request.dumpFolder = dumpFolder;
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   return pkb::runOpt(request, registry, config);
 }

@@ -22,6 +22,9 @@ namespace pkb {
 /// What a message is measured in: bytes to one peer, or rows of which each rank sends a line of statistics to every other.
 enum class MessageUnit { Bytes, Rows };
 
+/// Why a mechanism is the one: its predicted time, a wish of the user for all collectives, or a schedule that was there before.
+enum class MechanismOrigin { Fastest, Asked, Given };
+
 /// One mechanism for one collective.
 struct MechanismOption {
   xfer::Mechanism mechanism = xfer::Mechanism::LdSt;
@@ -36,8 +39,8 @@ struct MechanismDecision {
   int64_t amount = 0; // of the largest message, in `unit`
   MessageUnit unit = MessageUnit::Bytes;
   xfer::Mechanism taken = xfer::Mechanism::LdSt;
-  bool asked = false; // by the user, and not for its speed
-  std::vector<MechanismOption> options; // the legal ones and the others
+  MechanismOrigin origin = MechanismOrigin::Fastest;
+  std::vector<MechanismOption> options; // the legal ones and the others; none if nothing was compared
 };
 
 /// What a collective shares its kernel with.

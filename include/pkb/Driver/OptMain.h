@@ -28,6 +28,7 @@ struct OptRequest {
   int64_t worldSize = 0; // number of ranks; 0: the input says it
   ExplainKind explain = ExplainKind::None;
   std::string explainOutput; // path; empty for standard error
+  std::string dumpFolder;    // for the IR after every pass; empty for none
 };
 
 /// The command line with `--target-file F` given to the pipeline too, as its

@@ -30,8 +30,8 @@ def steps_of(program):
     return manifest.get("programs", [manifest])[0]["steps"]
 
 
-def check(jobs, trials=3, mode="value", options="", steps=None):
-    """jobs: {name: export job, as of `pkb-export --batch`, without output}. options: more of them for the pipeline. steps: {name: kinds of the steps of
+def check(jobs, trials=3, mode="value", options="", flags=(), steps=None):
+    """jobs: {name: export job, as of `pkb-export --batch`, without output}. options: more of them for the pipeline. flags: more of them for pkb-opt. steps: {name: kinds of the steps of
     the host plan that are expected}. Returns {name: what is wrong}, empty if all is right."""
     wrong = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -48,7 +48,7 @@ def check(jobs, trials=3, mode="value", options="", steps=None):
             if not answer["ok"]:
                 wrong[name] = f"export: {answer}"
                 continue
-            status, _, err = run(tool("pkb-opt"), place(name, ".pkb"), f"--pkb-pipeline=target=h200x{job['world-size']} {options}".rstrip(), "-o",
+            status, _, err = run(tool("pkb-opt"), place(name, ".pkb"), f"--pkb-pipeline=target=h200x{job['world-size']} {options}".rstrip(), *flags, "-o",
                                  place(name, ".cu"))
             if status:
                 wrong[name] = f"opt: {err.strip()}"
