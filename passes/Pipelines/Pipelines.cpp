@@ -17,7 +17,9 @@ using namespace pkb;
 
 /// Level L1: what is communicated.
 static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
-  manager.addPass(createVerifyCommPass());
+  VerifyCommPassOptions verify;
+  verify.arenaBytes = options.arenaBytes;
+  manager.addPass(createVerifyCommPass(verify));
   manager.addPass(createElideClonesPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -29,7 +31,7 @@ static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
   select.mechanism = options.mechanism;
   select.arenaBytes = options.arenaBytes;
   manager.addPass(createSelectMechanismPass(select));
-  manager.addPass(createVerifyCommPass());
+  manager.addPass(createVerifyCommPass(verify));
 }
 
 /// Level L2: how the bytes move.

@@ -54,6 +54,7 @@ inline mlir::IntegerAttr getExchange(mlir::Operation *collective) {
 /// The type of a fresh tensor like `input`, a ranked tensor: with its shape and
 /// element type, contiguous from the start of its storage.
 mlir::RankedTensorType getFreshType(mlir::Type input);
+
 /// The text of `factors`: numbers that are read as what they were (MLIR prints those of an array with six digits).
 void printFactors(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::DenseF64ArrayAttr factors);
 mlir::ParseResult parseFactors(mlir::OpAsmParser &parser, mlir::DenseF64ArrayAttr &factors);
