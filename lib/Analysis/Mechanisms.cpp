@@ -151,6 +151,29 @@ bool pkb::talksToAll(xfer::Collective collective) {
          collective == xfer::Collective::AllToAll;
 }
 
+MechanismQuestion pkb::questionOf(comm::CollectiveOpInterface op, int64_t arenaBytes, int64_t copyEngines) {
+  MechanismQuestion question;
+  question.collective = collectiveNamed(op);
+  question.reduction = op.getReduceKind();
+  question.ranks = op.getGroup().getSize();
+  question.arenaBytes = arenaBytes;
+  question.copyEngines = copyEngines;
+  question.even = talksToAll(question.collective);
+  if (op.getCollectiveInputs().empty())
+    return question;
+  auto input = cast<RankedTensorType>(op.getCollectiveInputs().front().getType());
+  question.element = input.getElementType();
+  int64_t bytes = xfer::elementBytes(question.element);
+  question.messageBytes = input.getNumElements() * bytes / op.getPartCount();
+  question.wholeVectors = question.messageBytes % 16 == 0;
+  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
+    question.messageBytes = *llvm::max_element(uneven.getCounts()) * bytes;
+    question.even &= !llvm::is_contained(uneven.getCounts(), 0);
+    question.wholeVectors = llvm::all_of(uneven.getCounts(), [&](int64_t count) { return count * bytes % 16 == 0; });
+  }
+  return question;
+}
+
 /// What a condition says of `question`; nothing if it holds.
 static std::optional<std::string> violation(Condition condition, const MechanismQuestion &question) {
   int64_t bytes = question.messageBytes, ranks = question.ranks;
@@ -169,7 +192,7 @@ static std::optional<std::string> violation(Condition condition, const Mechanism
       return std::string("an empty message has nothing that a rank could wait for");
     break;
   case Condition::Even:
-    if (!question.even)
+    if (!question.even && ranks > 1)
       return std::string("some messages are empty, or some ranks send none");
     break;
   case Condition::FitsLines:

@@ -77,6 +77,8 @@ SlotAddress BlockAgent::slotOf(Value buffer, int64_t source, const Chunk &chunk)
 }
 
 BlockAgent::Result BlockAgent::runPut(xfer::PutOp put) {
+  if (put.getMechanism() == xfer::Mechanism::CopyEngine) // a transfer before the launch has carried it out
+    return Progress::Ran;
   const Tile &tile = tiles[put.getTile()];
   auto type = cast<xfer::SymmType>(put.getBuffer().getType());
   int64_t room = type.getChunk() * xfer::elementBytes(type.getElementType());

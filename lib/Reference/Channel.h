@@ -86,6 +86,7 @@ public:
   explicit Channel(int64_t size) : size(size), ranks(size) {}
 
   /// The number of the next call of `rank` on this channel: 1, 2, ...
+  int64_t nextCall(int64_t rank) const { return ranks[rank].calls + 1; }
   int64_t beginCall(int64_t rank) { return ++ranks[rank].calls; }
 
 private:

@@ -96,6 +96,7 @@ RankProgram::Result RankProgram::run(Operation *op) {
       .Case([&](memref::ReinterpretCastOp cast) { return runReinterpret(cast); })
       .Case([&](xfer::LibraryCallOp call) { return runLibraryCall(call); })
       .Case([&](xfer::LaunchOp launch) { return runLaunch(launch); })
+      .Case([&](xfer::TransferOp transfer) { return runTransfer(transfer); })
       .Case([&](func::ReturnOp ret) {
         for (Value value : ret.getOperands())
           returned.emplace_back(value, values.lookup(value));

@@ -58,6 +58,7 @@ private:
   Result runReinterpret(mlir::memref::ReinterpretCastOp cast);
   Result runLaunch(xfer::LaunchOp launch);
   Result runLibraryCall(xfer::LibraryCallOp call);
+  Result runTransfer(xfer::TransferOp transfer);
 
   World &world;
   int64_t rank;

@@ -203,3 +203,36 @@ RankProgram::Result RankProgram::runLaunch(xfer::LaunchOp launch) {
     world.add(std::make_unique<BlockAgent>(*this, channel, kernel, *tensors, position, block, call));
   return Progress::Ran;
 }
+
+/// The own messages, copied before the next call on the channel begins. A chunk's copy counts as the first thing that the block of the chunk does in that call: it
+/// comes after whatever this rank knew at the end of the last one, and is known to whom the block signals.
+RankProgram::Result RankProgram::runTransfer(xfer::TransferOp transfer) {
+  comm::GroupAttr group = transfer.getGroup();
+  std::optional<int64_t> row = group.getRowOf(rank);
+  if (!row)
+    return Progress::Ran;
+  llvm::Expected<std::vector<std::optional<Window>>> tensors = windowsOf(transfer.getOperands());
+  if (!tensors)
+    return tensors.takeError();
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(transfer, transfer.getKernelAttr());
+  Channel &channel = world.channelOf(group.getRow(*row));
+  int64_t position = *group.getPositionOf(rank), call = channel.nextCall(position), chunk = kernel.getSchedule().getChunk();
+  for (auto message : transfer.getCalls().getAsRange<xfer::CallAttr>()) {
+    if (message.getSource() != position)
+      continue;
+    const std::optional<Window> &from = (*tensors)[message.getFrom()];
+    if (!from)
+      return makeError("copies operand ", message.getFrom(), ", which does not exist on this rank");
+    int64_t bytes = from->element.bytes, place = message.getToOffset() * bytes;
+    Bytes moved(message.getCount() * bytes);
+    from->read(message.getFromOffset() * bytes, moved);
+    int64_t first = position * static_cast<int64_t>(kernel.getSchedule().getBlocks()) * chunk;
+    for (int64_t done = 0; done < static_cast<int64_t>(moved.size()); done += chunk) {
+      BlockView view(channel, position, (place + done - first) / chunk, call);
+      ArrayRef<char> piece = ArrayRef<char>(moved).slice(done, std::min<int64_t>(chunk, moved.size() - done));
+      if (llvm::Error error = view.write(message.getDest(), {/*lines=*/false, /*half=*/0, position, place + done}, piece))
+        return error;
+    }
+  }
+  return Progress::Ran;
+}

@@ -31,9 +31,14 @@ def VerifyCommPass : Pass<"pkb-verify-comm", "::mlir::ModuleOp"> {
       has a number (`comm.exchange`); those of one number are the same but for
       the shapes of their tensors, stand once in the functions of exactly the
       ranks of their group, and can be met in one order.
+    * (`verify_comm_c8`) The mechanism of each collective's schedule, if it has
+      one, is legal for it by the table of legality.
 
     *Precondition*: none. *Postcondition*: the above. *Declines*: never.
   }];
+  let options = [
+    Option<"arenaBytes", "arena-bytes", "int64_t", "256ll << 20",
+           "Bytes of a channel's symmetric region on one rank">];
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,6 +9,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Contract/Passes.h"
 #include "passes/Contract/VerifyCommRules.h"
+#include "pkb/Analysis/Mechanisms.h"
 
 #define DEBUG_TYPE "pkb-verify-comm"
 
@@ -22,6 +23,8 @@ using namespace pkb;
 
 namespace {
 struct VerifyComm : pkb::impl::VerifyCommPassBase<VerifyComm> {
+  using VerifyCommPassBase::VerifyCommPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     // verify_comm_c1
@@ -52,7 +55,7 @@ struct VerifyComm : pkb::impl::VerifyCommPassBase<VerifyComm> {
     if (differ)
       legal &= verifyRankPrograms(module, mesh.getSize());
     module.walk([&](Operation *op) {
-      legal &= isLegal(op) && hasLegalTypes(op) && isInMesh(op, mesh) && isForCollectives(op);
+      legal &= isLegal(op) && hasLegalTypes(op) && isInMesh(op, mesh) && isForCollectives(op) && hasLegalMechanism(op, mesh);
     });
     if (!legal)
       signalPassFailure();
@@ -108,6 +111,22 @@ private:
         return false;
       }
     return true;
+  }
+
+  /// verify_comm_c8
+  bool hasLegalMechanism(Operation *op, comm::MeshAttr mesh) {
+    auto collective = dyn_cast<comm::CollectiveOpInterface>(op);
+    auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+    if (!collective || !schedule)
+      return true;
+    // A mesh whose links nobody knows is of no machine yet.
+    int64_t copyEngines = mesh.getLink() == comm::LinkKind::Unknown ? 1 : mesh.getCopyEngines();
+    std::optional<std::string> reason = whyIllegal(schedule.getMechanism(), questionOf(collective, arenaBytes, copyEngines));
+    if (!reason)
+      return true;
+    op->emitOpError("must have a schedule with a mechanism that is legal for it, got: ")
+        << xfer::stringifyMechanism(schedule.getMechanism()) << ": " << *reason;
+    return false;
   }
 };
 } // namespace

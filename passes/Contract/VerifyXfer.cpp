@@ -80,6 +80,8 @@ static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
     }
     checkOrder(model, chunks, shorter, index == 0, reporter);
   }
+  if (!reporter.failed()) // else what was found is nearer to the cause
+    checkMechanism(kernel, limits, reporter);
   return !reporter.failed();
 }
 
@@ -124,6 +126,11 @@ struct VerifyXferPass : pkb::impl::VerifyXferPassBase<VerifyXferPass> {
     module.walk([&](xfer::TransferOp transfer) {
       TransferReporter reporter;
       checkTransfer(transfer, reporter);
+      legal &= !reporter.failed();
+    });
+    module.walk([&](xfer::LibraryCallOp call) {
+      TransferReporter reporter;
+      checkMechanism(call, reporter);
       legal &= !reporter.failed();
     });
     if (!legal)

@@ -21,6 +21,10 @@ struct XferLimits {
 /// XV4xx: blocks are resident together, buffers fit, chunks can be counted. Needs no model.
 void checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferReporter &reporter);
 
+/// XV409: the mechanism can carry out the collective that a kernel implements, by the table of legality.
+void checkMechanism(xfer::KernelOp kernel, const XferLimits &limits, TransferReporter &reporter);
+void checkMechanism(xfer::LibraryCallOp call, TransferReporter &reporter);
+
 /// XV203, XV204, XV206, XV207, XV501: the token graph says what the order of the operations says. Needs no model.
 void checkTokens(xfer::KernelOp kernel, TransferReporter &reporter);
 

@@ -39,7 +39,10 @@ static void checkMessages(xfer::TransferOp transfer, xfer::LaunchOp launch, xfer
   for (auto [index, operand] : llvm::enumerate(transfer.getOperands()))
     if (index >= launch.getOperands().size() || launch.getOperands()[index] != operand)
       return wrong("operand " + Twine(index) + " is not that of the launch");
-  int64_t slot = schedule.getBlocks() * buffer.getType().getChunk();
+  // The kernel may see an element as several: the halves of a complex number.
+  auto memory = cast<MemRefType>(transfer.getOperands().front().getType());
+  int64_t slot = schedule.getBlocks() * buffer.getType().getChunk(), bytes = xfer::elementBytes(buffer.getType().getElementType());
+  int64_t scale = xfer::elementBytes(memory.getElementType()) / bytes;
   DenseMap<std::pair<int64_t, int64_t>, xfer::CallAttr> calls;
   for (auto call : transfer.getCalls().getAsRange<xfer::CallAttr>())
     if (!calls.try_emplace({call.getSource(), call.getDest()}, call).second)
@@ -47,6 +50,8 @@ static void checkMessages(xfer::TransferOp transfer, xfer::LaunchOp launch, xfer
   for (int64_t source = 0; source < model.size(); ++source)
     for (int64_t dest = 0; dest < model.size(); ++dest) {
       SlotContent put = source == dest ? SlotContent() : model.slotContent(0, 0, source, dest);
+      if (put.content >= 0 && model.content(put.content).message.elements == 0)
+        put = SlotContent();
       auto found = calls.find({source, dest});
       if ((put.content >= 0) != (found != calls.end()))
         return wrong("rank " + Twine(source) + (put.content >= 0 ? " must have a message for rank " : " must have no message for rank ") + Twine(dest));
@@ -54,11 +59,11 @@ static void checkMessages(xfer::TransferOp transfer, xfer::LaunchOp launch, xfer
         continue;
       xfer::CallAttr call = found->second;
       const TileContent &tile = model.content(put.content);
-      Message moved{static_cast<int32_t>(call.getFrom()), call.getFromOffset(), call.getCount()};
-      if (tile.kind != TileContent::Kind::Input || !(tile.message == moved) || call.getToOffset() != source * slot || call.getRow() >= 0)
+      Message moved{static_cast<int32_t>(call.getFrom()), call.getFromOffset() * scale, call.getCount() * scale};
+      if (tile.kind != TileContent::Kind::Input || !(tile.message == moved) || call.getToOffset() * scale != source * slot || call.getRow() >= 0)
         return wrong("the message of rank " + Twine(source) + " for rank " + Twine(dest) + " must be elements " + Twine(tile.message.offset) + " to " +
                      Twine(tile.message.end()) + " of operand " + Twine(tile.message.argument) + ", to element " + Twine(source * slot));
-      if (moved.elements * xfer::elementBytes(buffer.getType().getElementType()) % 16 != 0)
+      if (moved.elements * bytes % 16 != 0)
         return wrong("the message of rank " + Twine(source) + " for rank " + Twine(dest) + " must be whole 16 bytes, for those are read from a slot");
     }
 }

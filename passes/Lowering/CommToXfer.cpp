@@ -267,8 +267,12 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
     operands.push_back(out.root);
   }
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
-  if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl)
+  if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl) {
+    if (isa<comm::BarrierOp>(op.getOperation())) // the library needs something to add up
+      for (int64_t number = 0; number < 2; ++number)
+        operands.push_back(memref::AllocOp::create(builder, loc, MemRefType::get({1}, builder.getI8Type())));
     return buildLibraryCall(builder, op, operands);
+  }
   FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = kernelsOf(op, llvm::map_to_vector(operands, [](Value operand) -> Type {
     return pointerType(operand.getType());
   }));
@@ -288,24 +292,23 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
       operand = windowOf(loc, aten::getTensorType(type.getShape(), type.getElementType(), aten::getContiguousStrides(type.getShape()), offsetOf(tensor)),
                          storages[tensor]);
   }
-  bool copied = schedule.getMechanism() == xfer::Mechanism::CopyEngine;
-  FlatSymbolRefAttr barrier;
-  if (copied) {
-    std::string name = first.getSymName().str() + "_barrier"; // functions of other ranks may have made it
-    barrier = FlatSymbolRefAttr::get(builder.getContext(), name);
+  for (FlatSymbolRefAttr kernel : *kernels) {
+    if (schedule.getMechanism() != xfer::Mechanism::CopyEngine) {
+      xfer::LaunchOp::create(builder, loc, kernel, operands);
+      continue;
+    }
+    auto named = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernel);
+    std::string name = named.getSymName().str() + "_barrier"; // functions of other ranks may have made it
+    auto barrier = FlatSymbolRefAttr::get(builder.getContext(), name);
     OpBuilder atModule(function);
     if (!SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, barrier))
-      buildBarrierKernel(atModule, loc, op.getGroup(), name);
+      buildBarrierKernel(atModule, loc, named.getGroup(), name);
     xfer::LaunchOp::create(builder, loc, barrier, ValueRange());
-  }
-  for (FlatSymbolRefAttr kernel : *kernels) {
-    auto named = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernel);
-    if (copied && failed(buildTransfer(builder, op, named, ValueRange(operands).take_front(op.getCollectiveInputs().size()))))
+    if (failed(buildTransfer(builder, op, named, ValueRange(operands).take_front(op.getCollectiveInputs().size()))))
       return failure();
     xfer::LaunchOp::create(builder, loc, kernel, operands);
+    xfer::LaunchOp::create(builder, loc, barrier, ValueRange()); // nobody writes staging memory again before all have read
   }
-  if (copied) // nobody writes staging memory again before all have read
-    xfer::LaunchOp::create(builder, loc, barrier, ValueRange());
   return success();
 }
 

@@ -27,16 +27,19 @@ class CallList {
 public:
   CallList(comm::CollectiveOpInterface op, int64_t elements)
       : op(op), uneven(dyn_cast<comm::UnevenOpInterface>(op.getOperation())), group(op.getGroup()), size(group.getSize()),
-        inputs(op.getCollectiveInputs().size()), results(op.getCollectiveResults().size()), inputParts(op.getPartCount()), elements(elements) {}
+        inputs(std::max<int64_t>(1, op.getCollectiveInputs().size())), results(op.getCollectiveResults().size()), inputParts(op.getPartCount()),
+        elements(elements) {}
 
   SmallVector<Attribute> run();
-  /// The messages of `run` to other ranks, each to the slot of `slot` elements that its source has in staging memory.
-  SmallVector<Attribute> toSlots(int64_t slot);
+  /// What each rank of row `number` has for other ranks, each to the slot of `slot` elements that its source has in staging memory.
+  SmallVector<Attribute> toSlots(int64_t number, int64_t slot);
 
 private:
   void listRow();
   void listPairs(comm::PermuteOp permute);
   int64_t rootOf(int64_t index);
+  /// A rank of the row has something for another one.
+  bool sends(int64_t source, int64_t dest);
   /// Elements of the message from one rank of the row to another.
   int64_t count(int64_t source, int64_t dest);
   Place input(int64_t source, int64_t dest);
@@ -139,7 +142,8 @@ void CallList::listRow() {
     return;
   case xfer::Collective::Permute:
     return listPairs(cast<comm::PermuteOp>(op.getOperation()));
-  case xfer::Collective::Barrier:
+  case xfer::Collective::Barrier: // as c10d does it: whoever has the sum has heard of everybody
+    return collective(Function::AllReduce);
   case xfer::Collective::None:
     return;
   }
@@ -155,10 +159,26 @@ SmallVector<Attribute> CallList::run() {
   return calls;
 }
 
-SmallVector<Attribute> CallList::toSlots(int64_t slot) {
+bool CallList::sends(int64_t source, int64_t dest) {
+  switch (collectiveNamed(op)) {
+  case xfer::Collective::Broadcast:
+  case xfer::Collective::Scatter:
+    return source == rootOf(row);
+  case xfer::Collective::Reduce:
+  case xfer::Collective::Gather:
+    return dest == rootOf(row);
+  case xfer::Collective::Permute:
+    return cast<comm::PermuteOp>(op.getOperation()).getReceiver(group.getRow(row)[source]) == group.getRow(row)[dest];
+  default:
+    return true;
+  }
+}
+
+SmallVector<Attribute> CallList::toSlots(int64_t number, int64_t slot) {
+  row = number;
   for (int64_t source = 0; source < size; ++source)
     for (int64_t dest = 0; dest < size; ++dest)
-      if (source != dest)
+      if (source != dest && sends(source, dest) && count(source, dest) > 0)
         add(Function::Message, count(source, dest), input(source, dest), {0, source * slot}, 0, source, dest);
   return calls;
 }
@@ -173,8 +193,10 @@ LogicalResult pkb::buildTransfer(OpBuilder &builder, comm::CollectiveOpInterface
   if (schedule.getSlots() != 1 || schedule.getDepth() != 0 || elements > slot)
     return op.emitOpError() << "by copy_engine must have a schedule of one chunk per block that holds the " << elements << " elements of a message, got: "
                             << schedule;
-  xfer::TransferOp::create(builder, op.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs, op.getGroup(),
-                           builder.getArrayAttr(CallList(op, elements).toSlots(slot)));
+  // The rows of a kernel do the same.
+  int64_t row = *op.getGroup().getRowOf(kernel.getGroup().getRow(0).front());
+  xfer::TransferOp::create(builder, op.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs, kernel.getGroup(),
+                           builder.getArrayAttr(CallList(op, elements).toSlots(row, slot)));
   return success();
 }
 
@@ -211,6 +233,8 @@ LogicalResult pkb::buildLibraryCall(OpBuilder &builder, comm::CollectiveOpInterf
   if (calls.empty()) // parts without elements
     reduction = nullptr;
   auto kind = reduction ? comm::ReduceKindAttr::get(builder.getContext(), reduction.getKind()) : comm::ReduceKindAttr();
+  if (isa<comm::BarrierOp>(op.getOperation()))
+    kind = comm::ReduceKindAttr::get(builder.getContext(), comm::ReduceKind::Sum);
   auto factors = reduction && reduction.getFactors() ? builder.getDenseF64ArrayAttr(*reduction.getFactors()) : DenseF64ArrayAttr();
   xfer::LibraryCallOp::create(builder, op.getLoc(), xfer::MechanismAttr::get(builder.getContext(), xfer::Mechanism::Nccl), operands, op.getGroup(), kind,
                               factors, builder.getArrayAttr(calls), op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName));

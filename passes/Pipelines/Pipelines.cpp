@@ -50,7 +50,9 @@ static LogicalResult addScript(OpPassManager &manager, StringRef path, Fail fail
 
 /// Level L1: what is communicated.
 static LogicalResult buildComm(OpPassManager &manager, const PipelineOptions &options, Fail fail) {
-  manager.addPass(createVerifyCommPass());
+  VerifyCommPassOptions verify;
+  verify.arenaBytes = options.arenaBytes;
+  manager.addPass(createVerifyCommPass(verify));
   manager.addPass(createElideClonesPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
@@ -64,7 +66,7 @@ static LogicalResult buildComm(OpPassManager &manager, const PipelineOptions &op
   select.mechanism = options.mechanism;
   select.arenaBytes = options.arenaBytes;
   manager.addPass(createSelectMechanismPass(select));
-  manager.addPass(createVerifyCommPass());
+  manager.addPass(createVerifyCommPass(verify));
   return success();
 }
 

@@ -91,10 +91,12 @@ static Choice chooseCopyEngine(mlir::MLIRContext *context, const Exchange &excha
   Choice choice{Mechanism::CopyEngine, {}, 0, {}};
   choice.schedule = ScheduleAttr::get(context, Mechanism::CopyEngine, blocks, threads, chunk, /*depth=*/0, /*slots=*/1, /*unroll=*/2,
                                       divideCeil(blocks, machine.sms));
-  double peers = exchange.ranks - 1, wire = static_cast<double>(exchange.messageBytes) * peers;
+  double peers = exchange.messages, wire = static_cast<double>(exchange.messageBytes) * peers;
+  // A copy out reads and writes each message, a reduction reads them all and writes one.
+  double memory = wire + exchange.messageBytes + (isReduction(exchange.collective) ? exchange.messageBytes : wire + exchange.messageBytes);
   // Three waits for peers: for their slots, for their data, for their having read ours. The copy out begins when all has come.
   choice.predictedUs = 2 * (machine.rates.kernelUs + machine.rates.orderUs) + 3 * machine.rates.hopUs + machine.rates.copyUs * peers +
-                       microseconds(wire, machine.rates.copyPeakGBs) + microseconds(2 * (exchange.messageBytes + wire), machine.rates.hbmGBs);
+                       microseconds(wire, machine.rates.copyPeakGBs) + microseconds(memory, machine.rates.hbmGBs);
   return choice;
 }
 

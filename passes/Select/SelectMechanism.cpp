@@ -26,11 +26,7 @@ static int64_t bytesOf(Value value) {
 /// What `op` sends and touches.
 static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, const Machine &machine) {
   Exchange exchange;
-  exchange.collective = collectiveNamed(op);
-  exchange.reduction = op.getReduceKind();
-  exchange.ranks = op.getGroup().getSize();
-  exchange.arenaBytes = arenaBytes;
-  exchange.copyEngines = machine.copyEngines;
+  static_cast<MechanismQuestion &>(exchange) = questionOf(op, arenaBytes, machine.copyEngines);
   for (Value input : op.getCollectiveInputs())
     exchange.localBytes += bytesOf(input);
   for (Value result : op.getCollectiveResults())
@@ -38,19 +34,7 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, c
   exchange.messages = exchange.ranks - 1;
   if (isa<comm::PermuteOp>(op.getOperation()))
     exchange.messages = std::min<int64_t>(exchange.messages, 1);
-  if (op.getCollectiveInputs().empty()) {
-    exchange.even = false;
-    return exchange;
-  }
-  Value input = op.getCollectiveInputs().front();
-  exchange.element = cast<RankedTensorType>(input.getType()).getElementType();
-  exchange.messageBytes = bytesOf(input) / op.getPartCount();
-  exchange.even = talksToAll(exchange.collective);
-  exchange.wholeVectors = exchange.messageBytes % 16 == 0;
   if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
-    exchange.messageBytes = *llvm::max_element(uneven.getCounts()) * xfer::elementBytes(exchange.element);
-    exchange.even &= !llvm::is_contained(uneven.getCounts(), 0);
-    exchange.wholeVectors = llvm::all_of(uneven.getCounts(), [&](int64_t count) { return count * xfer::elementBytes(exchange.element) % 16 == 0; });
     // All ranks must choose alike: the one that touches most decides.
     exchange.localBytes = 0;
     for (int64_t index = 0; index < int64_t(op.getGroup().getRanks().size()); ++index) {

@@ -1,138 +1,151 @@
-# RUN: %python %s --ranks 3 --mechanisms ldst,ll
+# RUN: %python %s --ranks 3
 # REQUIRES: torch
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The value matrix: every collective on every dtype, by every mechanism, on emulated ranks, against the recorder's definition of collectives.
+"""The value matrix: every collective, by every reduction that it may have, on every dtype, by every mechanism, on emulated ranks and by the rank interpreter on
+both of its levels, against the recorder's definition of collectives.
 
-    matrix.py [--ranks 1,2,3,4,5,6,8] [--mechanisms ldst,ll,nccl] [--seed N]
+    matrix.py [--ranks 1,2,3,4,5,6,8] [--mechanisms ldst,ll,copy_engine,nccl] [--seed N] [--jobs N]
 
-One program per mechanism and number of ranks holds all cells that are legal for it; each is called twice, on other values. Prints a table of collectives and
-dtypes per mechanism: right cells of all, over the numbers of ranks; then why cells are missing.
+One program per mechanism and number of ranks holds all cells that are legal for it, so it is compiled once; each is called twice, on other values. What is legal
+is what pkb-opt says of each cell, out of its table. Prints one table: for each collective and dtype one place per mechanism, with how many numbers of ranks it
+is right on in all three executions, or a letter that stands for the reason why it is not there.
 """
 import argparse
 import collections
-import json
+import concurrent.futures
 import os
+import re
+import resource
 import subprocess
 import sys
 import tempfile
+import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 SOURCE, BUILD = os.environ["PKB_SOURCE_DIR"], os.environ["PKB_BUILD_DIR"]
 sys.path[:0] = [os.path.join(FOLDER, "Inputs"), os.path.join(SOURCE, "runtime", "torch")]
 import cells  # noqa: E402
-import ranks as emulated  # noqa: E402
+import executions  # noqa: E402
+import torch  # noqa: E402
 
 CALLS = 2
-NCCL_SCALED = ("f64", "f32", "f16", "bf16")
-NCCL_REDUCES = NCCL_SCALED + ("i8", "ui8", "i32", "i64", "i1")
+EXECUTIONS = ("emulated ranks", "level L1", "level L2")
+Job = collections.namedtuple("Job", "mechanism ranks reasons chosen wrong seconds")
 
 
-def reason_against(cell, mechanism):
-    """Why the mechanism does not carry the cell out, as the table of legality has it; None if it does."""
-    several = cell.ways > 1
-    if mechanism == "ll":
-        if cell.name in cells.ROOTED or cell.name == "permute":
-            return "ranks that get no lines of each other would not wait for each other"
-        if several and (cell.size == 0 or (cell.uneven and 0 in _flat(cell.counts(cell.rows[0])))):
-            return "an empty message has no lines"
-    if mechanism == "nccl" and cell.kind:
-        if cell.kind in ("band", "bor", "bxor"):
-            return "the library has no bitwise reductions"
-        names = NCCL_SCALED if cell.kind in ("avg", "premul_sum") else NCCL_REDUCES
-        if cells.NAMES[cell.dtype][0] not in names and not (cell.dtype.is_complex and cell.kind != "premul_sum"):
-            return "the library does not reduce this dtype in this way"
-    return None
+def questions(asked, ranks):
+    """{number of the cell: what pkb-opt says of it}: a message, or the table of mechanisms."""
+    text, places = "", {}
+    for number, cell in enumerate(asked):
+        piece = cells.module([cell], ranks)
+        places[text.count("\n") + 1 + next(i for i, line in enumerate(piece.split("\n")) if "= comm." in line or " comm." in line[:8])] = number
+        text += piece + "// -----\n"
+    done = subprocess.run([executions.tool("pkb-opt"), "-", "--split-input-file", f"--pkb-select-mechanism=target=h200x{ranks}", "--remarks-filter=select", "-o",
+                           os.devnull], input=text, capture_output=True, text=True)  # fmt: skip
+    said = {}
+    for line, message in re.findall(r"^<stdin>:(\d+):\d+: (?:error|remark): (.*)$", done.stderr, re.M):
+        if int(line) in places:
+            said[places[int(line)]] = message
+    return said
 
 
-def _flat(table):
-    return [n for row in table for n in row] if table and isinstance(table[0], list) else table
+def reason_against(said, mechanism):
+    """Why the mechanism does not carry a cell out, by what pkb-opt said of it; None if it does."""
+    if said is None:
+        raise SystemExit("pkb-opt says nothing of a cell")
+    known = "|".join(cells.MECHANISMS)
+    found = re.search(rf"\b{mechanism} not legal: (.*?)(?=, (?:{known}) (?:not legal|\d)|\"?$)", said)
+    if found:
+        return found.group(1)
+    return None if re.search(rf"\b{mechanism} \d", said) else re.sub(r"^'comm.\w+' op ", "", said)
 
 
-def manifest_of(path):
-    with open(path, encoding="utf-8") as f:
-        text = f.read()
-    return json.loads(text[text.index("/* pkb-manifest") + len("/* pkb-manifest") : text.index("*/")])
+def run_job(mechanism, ranks, seed):
+    """One program: what is legal, and what is wrong with each cell that is, by execution."""
+    begun = time.monotonic()
+    everything = cells.cells(ranks, mechanism)
+    said = questions(everything, ranks)
+    reasons = [reason_against(said.get(number), mechanism) for number in range(len(everything))]
+    chosen = [cell for cell, reason in zip(everything, reasons) if reason is None]
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = executions.run(chosen, ranks, mechanism, folder, CALLS, seed)
+    return Job(mechanism, ranks, [(c, r) for c, r in zip(everything, reasons) if r is not None], chosen, wrong, time.monotonic() - begun)
 
 
-def compile_program(source, target, ranks, mechanism=""):
-    """Status and messages of pkb-opt."""
-    options = f"target=h200x{ranks}" + (f" mechanism={mechanism}" if mechanism else "")
-    command = [os.path.join(BUILD, "bin", "pkb-opt"), source, f"--pkb-pipeline={options}", "-o", target]
-    done = subprocess.run(command, capture_output=True, text=True)
-    return done.returncode, done.stderr.strip()
+def general(reason):
+    """Reasons that name a collective, a reduction or a type are one reason."""
+    kinds = "|".join(sorted(cells.KINDS, key=len, reverse=True))
+    reason = re.sub(rf"\b({kinds}) of \S+$", "<reduction> of <dtype>", reason)
+    reason = re.sub(rf"\b(kind|reduction) ({kinds})\b", r"\1 <reduction>", reason)
+    return re.sub(rf"'.*'|\b({'|'.join(cells.REDUCING + cells.MOVING)})\b", lambda m: "<collective>" if m[1] else "<dtype>", reason)
 
 
-def compile_cells(chosen, ranks, mechanism, folder):
-    """The emitted program, or what pkb-opt said."""
-    base = os.path.join(folder, f"{mechanism}_{ranks}")
-    with open(base + ".mlir", "w", encoding="utf-8") as f:
-        f.write(cells.module(chosen, ranks))
-    status, error = compile_program(base + ".mlir", base + ".cu", ranks, mechanism)
-    return (None, error) if status else (base + ".cu", "")
+class Table:
+    """One place per collective, reduction, dtype and mechanism."""
 
+    def __init__(self, mechanisms, jobs):
+        self.mechanisms, self.right, self.tried, self.reasons, self.letters = mechanisms, collections.Counter(), collections.Counter(), {}, {}
+        self.asked = collections.Counter(job.mechanism for job in jobs)
+        for job in jobs:
+            for cell, reason in job.reasons:
+                self.reasons.setdefault((job.mechanism, cell.name, cell.kind, cell.dtype), reason)
+            for number, cell in enumerate(job.chosen):
+                if len(cell.rows) == 1:
+                    key = (job.mechanism, cell.name, cell.kind, cell.dtype)
+                    self.tried[key] += 1
+                    self.right[key] += not any(wrong[number] for wrong in job.wrong.values())
+        for cell, said in zip(cells.undefined(), map(questions(cells.undefined(), 2).get, range(1000))):
+            for name in cells.REDUCING:
+                for mechanism in mechanisms:
+                    self.reasons[mechanism, name, cell.kind, cell.dtype] = reason_against(said, mechanism) or "legal, but PyTorch does not have it"
 
-def run_cells(chosen, ranks, program, seed=0):
-    """For each cell what is wrong, "" if nothing."""
-    given = [[[cell.inputs(rank, call) for rank in range(ranks)] for cell in chosen] for call in range(CALLS)]
-    result = emulated.Run(program, ranks, lambda call, rank: [t for cell in given[call] for t in cell[rank]],
-                          manifest_of(program)["region_bytes"], calls=CALLS, seed=seed, idle=20.0).go()  # fmt: skip
-    if result.finding != "ok" or result.error:
-        return [f"{result.finding}: {result.text} {result.error}".strip()] + ["not run"] * (len(chosen) - 1)
-    wrong, at = [], 0
-    for number, cell in enumerate(chosen):
-        wrong.append("")
-        for call in range(CALLS):
-            for rank in range(ranks):
-                for k, want in enumerate(cell.expected(given[call][number], rank)):
-                    got = result.outputs[call][rank][at + k]
-                    if want is not None and not cell.agrees(got, want):
-                        wrong[-1] = f"rank {rank}, call {call}, result {k}: got {got.flatten()[:6].tolist()}, expected {want.flatten()[:6].tolist()}"
-        at += len(cell.totals()[1])
-    return wrong
+    def letter(self, reason):
+        return self.letters.setdefault(reason, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"[len(self.letters)])
 
+    def place(self, mechanism, name, kind, dtype):
+        key = (mechanism, name, kind, dtype)
+        if self.right[key] < self.tried[key]:
+            return "!"
+        count = str(self.tried[key]) if self.tried[key] else ""
+        return count + (self.letter(general(self.reasons.get(key, "nobody asked for it"))) if self.tried[key] < self.asked[mechanism] else "")
 
-def table(mechanism, counted):
-    """Lines: collectives down, dtypes across, right cells of all."""
-    names = [cells.NAMES[d][0].replace("complex", "c") for d in cells.DTYPES]
-    lines = [f"{mechanism:<17}" + "".join(f"{n:>9}" for n in names)]
-    for name in cells.REDUCING + cells.MOVING:
-        row = [counted.get((mechanism, name, d), (0, 0)) for d in cells.DTYPES]
-        lines.append(f"{name:<17}" + "".join(f"{f'{right}/{all_}' if all_ else '-':>9}" for right, all_ in row))
-    return lines
+    def lines(self):
+        rows = [(name, kind) for name in cells.REDUCING for kind in cells.KINDS] + [(name, None) for name in cells.MOVING]
+        width = 2 + max(7, 2 * len(self.mechanisms))
+        lines = [f"{'':<28}" + "".join(f"{cells.NAMES[d][0].replace('complex', 'c'):>{width}}" for d in cells.DTYPES)]
+        for name, kind in rows:
+            places = [" ".join(self.place(m, name, kind, d) for m in self.mechanisms) for d in cells.DTYPES]
+            lines.append(f"{name + (' ' + kind if kind else ''):<28}" + "".join(f"{p:>{width}}" for p in places))
+        places = " ".join(self.place(m, "barrier", None, None) for m in self.mechanisms)
+        return lines + [f"{'barrier':<28}{places:>{width}}"] + [f"  {letter}: {reason}" for reason, letter in self.letters.items()]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", default="1,2,3,4,5,6,8")
-    parser.add_argument("--mechanisms", default="ldst,ll")
+    parser.add_argument("--mechanisms", default=",".join(cells.MECHANISMS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    counted, missing, wrong, programs = {}, collections.Counter(), [], 0
-    with tempfile.TemporaryDirectory() as folder:
-        for mechanism in options.mechanisms.split(","):
-            for ranks in map(int, options.ranks.split(",")):
-                chosen = []
-                for cell in cells.cells(ranks, mechanism):
-                    reason = reason_against(cell, mechanism)
-                    if reason:
-                        missing[mechanism, reason] += 1
-                    else:
-                        chosen.append(cell)
-                program, error = compile_cells(chosen, ranks, mechanism, folder)
-                outcome = run_cells(chosen, ranks, program, options.seed) if program else [error] + ["not compiled"] * (len(chosen) - 1)
-                programs += 1
-                for cell, reason in zip(chosen, outcome):
-                    right, all_ = counted.get((mechanism, cell.name, cell.dtype), (0, 0))
-                    counted[mechanism, cell.name, cell.dtype] = (right + (not reason), all_ + 1)
-                    if reason:
-                        wrong.append(f"{mechanism}, {ranks} ranks, {cell.label()}: {reason}")
-    for mechanism in options.mechanisms.split(","):
-        print("\n".join(table(mechanism, counted)) + "\n")
-    for (mechanism, reason), count in missing.items():
-        print(f"{mechanism}: {count} cells are not there: {reason}")
-    print("\n".join(wrong[:20]))
-    total = sum(all_ for _, all_ in counted.values())
-    print(f"{total - len(wrong)} of {total} cells right, in {programs} programs")
+    torch.set_num_threads(1)
+    mechanisms, begun = options.mechanisms.split(","), time.monotonic()
+    work = [(m, int(r), options.seed) for r in reversed(options.ranks.split(",")) for m in mechanisms] # the long ones first
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        jobs = list(pool.map(run_job, *zip(*work)))
+    table, wrong, ran = Table(mechanisms, jobs), [], collections.Counter()
+    for job in jobs:
+        for execution in EXECUTIONS:
+            for cell, reason in zip(job.chosen, job.wrong[execution]):
+                ran[execution] += 1
+                if reason:
+                    wrong.append(f"{job.mechanism}, {job.ranks} ranks, {cell.label()}, {execution}: {reason}")
+    print(f"places: {', '.join(mechanisms)}; a number: right on so many of {options.ranks} ranks; !: wrong on one; a letter: not there on the others, see below")
+    print("\n".join(table.lines()))
+    print("\n".join([text for text in wrong if not text.endswith(executions.NOT_RUN)][:20]))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(f"{len(jobs)} programs, {time.monotonic() - begun:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of processor time")
+    total = sum(ran.values())
+    print(f"{total - len(wrong)} of {total} right: " + ", ".join(f"{ran[e]} cells on {e}" for e in EXECUTIONS))
     return 1 if wrong or not total else 0
 
 

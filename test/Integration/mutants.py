@@ -16,7 +16,7 @@ import tempfile
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(FOLDER, "Inputs"), os.path.join(os.environ["PKB_SOURCE_DIR"], "runtime", "torch")]
 import cells  # noqa: E402
-import matrix  # noqa: E402
+import executions  # noqa: E402
 import ranks as emulated  # noqa: E402
 import torch  # noqa: E402
 
@@ -75,11 +75,10 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for cell, schedule in chosen:
             source, path = program(cell, options.ranks, folder, schedule)
-            status, error = matrix.compile_program(source, path, options.ranks)
-            if status:
+            if error := executions.compile_program(source, path, options.ranks):
                 alive.append(f"{cell.label()}: {error}")
                 continue
-            manifest = matrix.manifest_of(path)
+            manifest = executions.manifest_of(path)
             for seed in range(3):
                 if found := outcome(cell, options.ranks, path, manifest, seed, None):
                     alive.append(f"{cell.label()} without a mutant: {found}")

@@ -55,6 +55,10 @@ inline mlir::IntegerAttr getExchange(mlir::Operation *collective) {
 /// element type, contiguous from the start of its storage.
 mlir::RankedTensorType getFreshType(mlir::Type input);
 
+/// The text of `factors`: numbers that are read as what they were (MLIR prints those of an array with six digits).
+void printFactors(mlir::OpAsmPrinter &printer, mlir::Operation *op, mlir::DenseF64ArrayAttr factors);
+mlir::ParseResult parseFactors(mlir::OpAsmParser &parser, mlir::DenseF64ArrayAttr &factors);
+
 namespace detail {
 /// The checks that the interfaces make for each implementation.
 llvm::LogicalResult verifyCollective(mlir::Operation *op);

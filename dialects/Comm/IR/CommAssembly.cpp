@@ -54,6 +54,27 @@ static ParseResult parseTable(OpAsmParser &parser, DenseI64ArrayAttr &table, Gro
   return parseRows(parser, table, group.getSize());
 }
 
+void pkb::comm::printFactors(OpAsmPrinter &printer, Operation *, DenseF64ArrayAttr factors) {
+  printer << "[";
+  llvm::interleaveComma(factors.asArrayRef(), printer, [&](double factor) { printer.printFloat(APFloat(factor)); });
+  printer << "]";
+}
+
+ParseResult pkb::comm::parseFactors(OpAsmParser &parser, DenseF64ArrayAttr &factors) {
+  SmallVector<double> numbers;
+  auto parseFactor = [&]() -> ParseResult {
+    APFloat factor(0.0);
+    if (parser.parseFloat(APFloat::IEEEdouble(), factor))
+      return failure();
+    numbers.push_back(factor.convertToDouble());
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseFactor))
+    return failure();
+  factors = parser.getBuilder().getDenseF64ArrayAttr(numbers);
+  return success();
+}
+
 /// A parser that fails frees the region while a name may still refer to a value in it, so the region comes last and is let go by hand.
 static ParseResult parseFusedBody(OpAsmParser &parser, Region &body) {
   if (succeeded(parser.parseRegion(body)) && !body.empty())

@@ -60,7 +60,7 @@ def Comm_AllReduceOp : Comm_ReductionOp<"all_reduce",
       TypeAttr:$accumulation, UnitAttr:$deterministic);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $input `in` $group (`factors` $factors^)? `accumulate` $accumulation
+    $kind $input `in` $group (`factors` custom<Factors>($factors)^)? `accumulate` $accumulation
     (`deterministic` $deterministic^)? attr-dict `:` type($input)
   }];
 }
@@ -86,7 +86,7 @@ def Comm_ReduceOp : Comm_ReductionOp<"reduce",
       UnitAttr:$deterministic);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $input `in` $group `to` $roots (`factors` $factors^)?
+    $kind $input `in` $group `to` $roots (`factors` custom<Factors>($factors)^)?
     `accumulate` $accumulation (`deterministic` $deterministic^)? attr-dict
     `:` type($input)
   }];
@@ -119,7 +119,7 @@ def Comm_ReduceScatterOp : Comm_ReductionOp<"reduce_scatter"> {
       UnitAttr:$deterministic);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $inputs `in` $group (`factors` $factors^)? `accumulate` $accumulation
+    $kind $inputs `in` $group (`factors` custom<Factors>($factors)^)? `accumulate` $accumulation
     (`deterministic` $deterministic^)? attr-dict
     `:` functional-type($inputs, $result)
   }];
@@ -152,7 +152,7 @@ def Comm_ReduceScatterVOp : Comm_ReductionOp<"reduce_scatter_v",
       TypeAttr:$accumulation, UnitAttr:$deterministic);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $kind $inputs `in` $group `counts` $counts (`factors` $factors^)?
+    $kind $inputs `in` $group `counts` $counts (`factors` custom<Factors>($factors)^)?
     `accumulate` $accumulation (`deterministic` $deterministic^)? attr-dict
     `:` functional-type($inputs, $result)
   }];

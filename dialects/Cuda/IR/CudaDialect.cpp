@@ -49,6 +49,9 @@ static void printLoadMap(OpAsmPrinter &printer, Operation *, Region &load, Regio
   printer.printRegion(map);
 }
 
+using pkb::comm::parseFactors;
+using pkb::comm::printFactors;
+
 #define GET_OP_CLASSES
 #include "dialects/Cuda/IR/CudaOps.cpp.inc"
 

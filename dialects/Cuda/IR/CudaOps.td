@@ -51,7 +51,7 @@ def Cuda_LibraryCallOp : Cuda_Op<"library_call"> {
   }];
   let arguments = (ins Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, OptionalAttr<Comm_ReduceKindAttr>:$reduce, OptionalAttr<DenseF64ArrayAttr>:$factors,
                        Xfer_CallArrayAttr:$calls, OptionalAttr<F64Attr>:$predicted_us);
-  let assemblyFormat = "`(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` $factors^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?";
+  let assemblyFormat = "`(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` custom<Factors>($factors)^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?";
 }
 
 def Cuda_TransferOp : Cuda_Op<"transfer"> {

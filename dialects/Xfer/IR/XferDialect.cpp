@@ -85,6 +85,9 @@ static void printBufferAndOwn(OpAsmPrinter &printer, Operation *, Type buffer, T
   printer.printStrippedAttrOrType(cast<TileType>(own));
 }
 
+using pkb::comm::parseFactors;
+using pkb::comm::printFactors;
+
 #define GET_OP_CLASSES
 #include "dialects/Xfer/IR/XferOps.cpp.inc"
 

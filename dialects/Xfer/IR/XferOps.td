@@ -67,7 +67,7 @@ def Xfer_LibraryCallOp : Xfer_Op<"library_call", [MemoryEffects<[MemRead, MemWri
   let arguments = (ins Xfer_MechanismAttr:$mechanism, Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, OptionalAttr<Comm_ReduceKindAttr>:$reduce,
                        OptionalAttr<DenseF64ArrayAttr>:$factors, Xfer_CallArrayAttr:$calls, OptionalAttr<F64Attr>:$predicted_us);
   let assemblyFormat = [{
-    $mechanism `(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` $factors^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?
+    $mechanism `(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` custom<Factors>($factors)^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?
   }];
   let hasVerifier = 1;
 }
@@ -120,7 +120,7 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
                        OptionalAttr<DenseI64ArrayAttr>:$sources, OptionalAttr<DenseI64ArrayAttr>:$counts);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`fused` $fused^)? (`by` $reduction^)? (`factors` $factors^)?
+    $sym_name `group` `(` $group `)` `schedule` `(` $schedule `)` (`implements` $implements^)? (`fused` $fused^)? (`by` $reduction^)? (`factors` custom<Factors>($factors)^)?
     (`root` $root^)? (`sources` $sources^)? (`counts` $counts^)? attr-dict-with-keyword custom<Body>($body)
   }];
   let hasVerifier = 1;

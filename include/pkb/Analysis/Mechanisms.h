@@ -34,6 +34,9 @@ std::optional<std::string> whyIllegal(xfer::Mechanism mechanism, const Mechanism
 /// The collective that an operation of level L1 is, by its name; uneven forms are the same collective. None for another operation.
 xfer::Collective collectiveNamed(mlir::Operation *op);
 
+/// What a collective of level L1 asks, of a machine with so many copy engines.
+MechanismQuestion questionOf(comm::CollectiveOpInterface op, int64_t arenaBytes, int64_t copyEngines);
+
 /// True if every rank of a row of the group sends something to every other.
 bool talksToAll(xfer::Collective collective);
 

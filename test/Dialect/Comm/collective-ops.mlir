@@ -13,6 +13,9 @@ module attributes {comm.mesh = #comm.mesh<size = 4, link = nvlink, multicast = t
     %1 = comm.all_reduce avg %x in <[[0]]> accumulate bf16 : tensor<8xbf16>
     // CHECK: comm.all_reduce bxor %[[I]] in <{{\[}}[1, 0, 2]]> accumulate i64 : tensor<i32>
     %2 = comm.all_reduce bxor %i in <[[1, 0, 2]]> accumulate i64 : tensor<i32>
+    // Factors are printed with all their digits.
+    // CHECK: comm.all_reduce premul_sum %[[X]] in <{{\[}}[0, 1, 2]]> factors [0.33333333333333331, 1.000000e-01, 4.940660e-324] accumulate f32 : tensor<8xbf16>
+    %4 = comm.all_reduce premul_sum %x in <[[0, 1, 2]]> factors [0.3333333333333333, 0.1, 0x0000000000000001] accumulate f32 : tensor<8xbf16>
     // CHECK: comm.all_reduce premul_sum %[[C]] in <{{\[}}[0, 1]]> factors [5.000000e-01, -2.000000e+00] accumulate complex<f64> : tensor<0xcomplex<f32>>
     %3 = comm.all_reduce premul_sum %c in <[[0, 1]]> factors [0.5, -2.0] accumulate complex<f64> : tensor<0xcomplex<f32>>
     return

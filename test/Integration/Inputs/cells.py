@@ -17,10 +17,15 @@ DTYPES = list(NAMES)
 REDUCING = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_v")
 MOVING = ("all_gather", "all_gather_v", "all_to_all", "all_to_all_v", "broadcast", "gather", "scatter", "permute")
 ROOTED = ("reduce", "broadcast", "gather", "scatter")
-SIZES = (33, 1, 0)
+KINDS = ("sum", "avg", "min", "max", "prod", "premul_sum", "band", "bor", "bxor")
+MECHANISMS = ("ldst", "ll", "copy_engine", "nccl")
+# Elements of a message. Each mechanism has sizes of its own, for what it cannot carry out is another question: LL has no line for an empty message, and copy
+# engines fill a slot by whole vectors, which 16 elements of any dtype are.
+SIZES = {"ldst": (33, 1, 0), "nccl": (33, 1, 0), "ll": (33, 1), "copy_engine": (48, 16)}
 
 
 def kinds(dtype):
+    """Reductions that PyTorch has for `dtype`."""
     if dtype.is_complex:
         return ("sum", "avg", "premul_sum")
     if dtype.is_floating_point:
@@ -50,60 +55,73 @@ class _Meeting:
 
 
 class Cell:
-    """One call. `rows`: the ranks of the group, row by row; `size`: elements of a message (the longest, if they differ)."""
+    """One call. `rows`: the ranks of the group, row by row; `size`: elements of a message (the longest, if they differ); uneven messages are multiples of `unit`
+    elements, at least `least` units; `short`: factors have few digits."""
 
-    def __init__(self, name, dtype, size, rows, kind=None, listed=False, salt=0):
+    def __init__(self, name, dtype, size, rows, kind=None, listed=False, salt=0, unit=1, least=0, short=False):
         self.name, self.dtype, self.size, self.rows, self.kind, self.listed, self.salt = name, dtype, size, rows, kind, listed, salt
+        self.unit, self.least, self.short = unit, least, short
         self.ways = len(rows[0])
         self.roots = [row[(number + salt) % self.ways] for number, row in enumerate(rows)]
         self.uneven = name.endswith("_v")
 
     def label(self):
-        return f"{self.name} {self.kind or ''} {NAMES[self.dtype][0]} x {self.size} {'list ' if self.listed else ''}{self.rows}"
+        what = f" {NAMES[self.dtype][0]} x {self.size}" if self.dtype else ""
+        return f"{self.name} {self.kind or ''}{what} {'list ' if self.listed else ''}{self.rows}"
 
     def row_of(self, rank):
         return next((row for row in self.rows if rank in row), None)
 
     def counts(self, row):
         """all_to_all_v: a table, sums of rows and columns are equal; else a number per rank. Zeros among them."""
-        part = [max(0, self.size - (k + self.salt) % (self.size + 2)) for k in range(self.ways)]
+        units = self.size // self.unit
+        part = [self.unit * max(self.least, units - (k + self.salt) % (units + 2)) for k in range(self.ways)]
         if self.name != "all_to_all_v":
             return part
         return [[part[(d - s) % self.ways] for d in range(self.ways)] for s in range(self.ways)]
 
     def factors(self):
-        return [1 / (rank + 2 + self.salt % 3) for rank in range(len(self.rows) * self.ways)] if self.kind == "premul_sum" else None
+        if self.kind != "premul_sum":
+            return None
+        ranks = range(len(self.rows) * self.ways)
+        return [3 / 2 ** (1 + (rank + self.salt) % 4) for rank in ranks] if self.short else [1 / (rank + 2 + self.salt % 3) for rank in ranks]
 
     def pairs(self, row):
         """A ring, with a gap where there is room for one; a rank alone sends to itself."""
         last = self.ways - (self.salt % 2 if self.ways > 1 else 0)
         return [(row[k], row[(k + 1) % self.ways]) for k in range(last)]
 
-    # Shapes, equal on all ranks: an uneven collective leaves the end of the longest tensor alone.
-
-    def totals(self):
-        """Elements of each input and of each result."""
+    def totals(self, rank=None):
+        """Elements of each input and of each result on `rank`; without one equal on all ranks: an uneven collective leaves the end of the longest tensor alone."""
+        if self.name == "barrier":
+            return [], []
         n, w, name = self.size, self.ways, self.name.removesuffix("_v")
         whole = sum(self.counts(self.rows[0])[0]) if self.name == "all_to_all_v" else sum(self.counts(self.rows[0])) if self.uneven else n * w
         parts = [n] * w
         if self.uneven and self.name != "all_to_all_v":
             parts = self.counts(self.rows[0])
         longest = max(self.counts(self.rows[0])) if self.uneven and self.name != "all_to_all_v" else n
+        if rank is not None and self.uneven and self.name != "all_to_all_v":
+            longest = self.counts(self.rows[0])[self.row_of(rank).index(rank)]
         personal, collected = name in ("all_to_all", "reduce_scatter", "scatter"), name in ("all_to_all", "all_gather", "gather")
         inputs = (parts if self.listed else [whole]) if personal else [longest]
         results = (parts if self.listed else [whole]) if collected else [longest]
         return inputs, results
 
-    def text(self, number):
-        """(arguments, operation, results): lines of level L1."""
+    def group(self):
+        return "<[" + ", ".join(str(list(row)) for row in self.rows) + "]>"
+
+    def text(self, number, rank=None):
+        """(arguments, operation, results): lines of level L1, in a function for `rank` if one is given."""
+        if self.name == "barrier":
+            return [], f"comm.barrier in {self.group()}" + ("" if rank is None else f" {{comm.exchange = {number} : i64}}"), []
         element, accumulation = NAMES[self.dtype]
-        inputs, results = self.totals()
+        inputs, results = self.totals(rank)
         type_of = lambda n: f"tensor<{n}x{element}>"  # noqa: E731
         arguments = [f"%c{number}_{k}" for k in range(len(inputs))]
-        group = "<[" + ", ".join(str(list(row)) for row in self.rows) + "]>"
         words = [f"%r{number}{':' + str(len(results)) if len(results) > 1 else ''} = comm.{self.name}"]
         words += [self.kind] if self.kind else []
-        words += [", ".join(arguments), "in", group]
+        words += [", ".join(arguments), "in", self.group()]
         if self.name in ROOTED:
             words += ["from" if self.name in ("broadcast", "scatter") else "to", str(self.roots)]
         if self.name == "all_to_all_v":
@@ -115,6 +133,7 @@ class Cell:
         if self.kind:
             words += [f"factors {self.factors()}"] if self.kind == "premul_sum" else []
             words += ["accumulate", accumulation, "deterministic"]
+        words += [] if rank is None else [f"{{comm.exchange = {number} : i64}}"]
         types = [type_of(n) for n in inputs]
         if self.name in ("all_reduce", "reduce", "broadcast"):
             words += [":", types[0]]
@@ -206,34 +225,49 @@ def _values(dtype, count, generator):
 
 
 def cells(ranks, mechanism):
-    """All cells of one program. Over the numbers of ranks each pair of collective and dtype meets each size, and each reduction each collective."""
-    found = []
-    everybody = [list(range(ranks))]
+    """All cells of one program: each collective, by each reduction that it may have, on each dtype. Over the numbers of ranks each of them meets each size."""
+    found, everybody, sizes = [], [list(range(ranks))], SIZES[mechanism]
+    # NCCL takes a factor in the type of the tensor.
+    shape = {"unit": 16 if mechanism == "copy_engine" else 1, "least": 1 if mechanism == "ll" else 0, "short": mechanism == "nccl"}
+
+    def add(name, dtype, size, rows, kind=None, listed=False):
+        found.append(Cell(name, dtype, size, rows, kind, listed, len(found), **shape))
+
     for d, dtype in enumerate(DTYPES):
-        for k, kind in enumerate(kinds(dtype)):
-            found.append(Cell("all_reduce", dtype, SIZES[(d + k + ranks) % 3 if k else 0], everybody, kind, salt=len(found)))
-        for c, name in enumerate(REDUCING[1:]):
-            kind = kinds(dtype)[(c + ranks) % len(kinds(dtype))]
-            found.append(Cell(name, dtype, SIZES[(c + d + ranks) % 3], everybody, kind, listed=name != "reduce" and (c + d) % 2 == 1, salt=len(found)))
+        for c, name in enumerate(REDUCING):
+            for k, kind in enumerate(kinds(dtype)):
+                listed = ranks > 1 and name.startswith("reduce_scatter") and (c + d + k) % 2 == 1
+                add(name, dtype, sizes[(c + d + k + ranks) % len(sizes)], everybody, kind, listed)
         for c, name in enumerate(MOVING):
             listed = ranks > 1 and name in ("all_gather", "all_gather_v", "all_to_all", "gather", "scatter") and (c + d + ranks) % 2 == 1
-            found.append(Cell(name, dtype, SIZES[(c + d + ranks) % 3], everybody, listed=listed, salt=len(found)))
+            add(name, dtype, sizes[(c + d + ranks) % len(sizes)], everybody, listed=listed)
+    add("barrier", None, 0, everybody)
     if ranks >= 4 and ranks % 2 == 0: # rows that interleave, with roots and gaps of their own
         halves = [list(range(0, ranks, 2)), list(range(1, ranks, 2))]
         for c, name in enumerate(REDUCING + MOVING):
-            kind = "sum" if name in REDUCING else None
-            found.append(Cell(name, DTYPES[(c + ranks) % 4], SIZES[0], halves, kind, salt=len(found)))
+            add(name, DTYPES[(c + ranks) % 4], sizes[0], halves, "sum" if name in REDUCING else None)
     return found
 
 
-def module(chosen, ranks):
-    """The text of a program of level L1 with these cells."""
+def undefined():
+    """Cells of what PyTorch does not have, for the reason: one per reduction and dtype."""
+    return [Cell("all_reduce", dtype, 1, [[0, 1]], kind) for dtype in DTYPES for kind in KINDS if kind not in kinds(dtype)]
+
+
+def _function(chosen, rank=None):
     lines, arguments, results = [], [], []
     for number, cell in enumerate(chosen):
-        ins, operation, outs = cell.text(number)
+        ins, operation, outs = cell.text(number, rank)
         arguments += ins
         lines.append("  " + operation)
         results += outs
-    head = f"module attributes {{comm.mesh = #comm.mesh<size = {ranks}>}} {{\nfunc.func @main({', '.join(arguments)}) -> ({', '.join(t for _, t in results)}) {{"
-    tail = f"  return {', '.join(n for n, _ in results)} : {', '.join(t for _, t in results)}\n}}\n}}"
-    return "\n".join([head] + lines + [tail]) + "\n"
+    name, own = ("main", "") if rank is None else (f"rank{rank}", f" attributes {{comm.ranks = array<i64: {rank}>}}")
+    head = f"func.func @{name}({', '.join(arguments)}) -> ({', '.join(t for _, t in results)}){own} {{"
+    returned = f" {', '.join(n for n, _ in results)} : {', '.join(t for _, t in results)}" if results else ""
+    return [head] + lines + [f"  return{returned}", "}"]
+
+
+def module(chosen, ranks, exact=False):
+    """The text of a program of level L1 with these cells: one function, or with `exact` shapes one per rank."""
+    functions = [line for rank in (range(ranks) if exact else [None]) for line in _function(chosen, rank)]
+    return "\n".join([f"module attributes {{comm.mesh = #comm.mesh<size = {ranks}>}} {{"] + functions + ["}"]) + "\n"

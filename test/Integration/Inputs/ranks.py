@@ -79,7 +79,7 @@ class Result:
         self.outputs, self.finding, self.text, self.error = [], "ok", "", ""
 
 
-def _bytes(tensor):
+def raw_bytes(tensor):
     return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
 
 
@@ -131,7 +131,7 @@ class _Rank(threading.Thread):
             inputs = o.inputs(call, self.rank)
             described = (Tensor * len(inputs))()
             for entry, tensor in zip(described, inputs):
-                entry.data, entry.dtype, entry.ndim = self.memory(_bytes(tensor), 0), DTYPES.index(tensor.dtype), tensor.dim()
+                entry.data, entry.dtype, entry.ndim = self.memory(raw_bytes(tensor), 0), DTYPES.index(tensor.dtype), tensor.dim()
                 for i, (size, stride) in enumerate(zip(tensor.shape, tensor.stride())):
                     entry.sizes[i], entry.strides[i] = size, stride
             count = _rt.pkb_program_output_count(program)

@@ -61,6 +61,22 @@ module @verify_comm_c5 attributes {comm.mesh = #comm.mesh<size = 2>} {
 
 // -----
 
+#lines = #xfer.schedule<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>
+#copies = #xfer.schedule<mechanism = copy_engine, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>
+module @verify_comm_c8 attributes {comm.mesh = #comm.mesh<size = 2, link = nvlink>} {
+  func.func @main(%x: tensor<4xf32>) {
+    // expected-error @below {{'comm.broadcast' op must have a schedule with a mechanism that is legal for it, got: ll: some messages are empty, or some ranks send none}}
+    %0 = comm.broadcast %x in <[[0, 1]]> from [0] {xfer.schedule = #lines} : tensor<4xf32>
+    // expected-error @below {{'comm.all_reduce' op must have a schedule with a mechanism that is legal for it, got: copy_engine: the machine has no copy engines}}
+    %1 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 {xfer.schedule = #copies} : tensor<4xf32>
+    // The same schedule where it is legal.
+    %2 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 {xfer.schedule = #lines} : tensor<4xf32>
+    return
+  }
+}
+
+// -----
+
 module @verify_comm_c6 attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @main() -> tensor<4xf32> {
     // expected-error @below {{'comm.absent' op must be used by operations of comm only, got: func.return}}

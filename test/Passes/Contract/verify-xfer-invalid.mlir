@@ -1651,3 +1651,58 @@ xfer.kernel @copied group(<[[0, 1]]>) schedule(<mechanism = copy_engine, blocks 
     }
   }
 }
+
+// -----
+
+// XV409: all is in order, but the machine of this mesh has no copy engines.
+module attributes {comm.mesh = #comm.mesh<size = 2, link = nvlink>} {
+func.func @main(%in: memref<4xf32>, %out: memref<8xf32>) {
+  xfer.launch @meet()
+  xfer.transfer @copied(%in) in <[[0, 1]]> calls [#xfer.call<function = message, count = 4, dest = 1>,
+    #xfer.call<function = message, count = 4, to_offset = 4, source = 1>] : memref<4xf32>
+  xfer.launch @copied(%in, %out) : memref<4xf32>, memref<8xf32>
+  xfer.launch @meet()
+  return
+}
+xfer.kernel @meet group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 64, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements barrier {
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 0 by 16 produce {
+  ^bb0(%c: !xfer.chunk):
+    xfer.signal %flags chunk %c
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+  }
+}
+// expected-error @+1 {{'xfer.kernel' op XV409: a mechanism cannot carry out what it is asked for: copy_engine is not legal for it: the machine has no copy engines}}
+xfer.kernel @copied group(<[[0, 1]]>) schedule(<mechanism = copy_engine, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_gather {
+^bb0(%in: memref<4xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 1, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<4xf32> -> <f32>
+    %put = xfer.put %tile into %buffer chunk %c by copy_engine : <f32>, <f32, chunk = 4, slots = 1, parities = 1, staged>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<8xf32>
+    xfer.signal %flags chunk %c after %put
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 1, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<8xf32>
+    }
+  }
+}
+}
+
+// -----
+
+// XV409: the library adds up no 16-bit integers.
+func.func @main(%in: memref<4xi16>, %out: memref<4xi16>) {
+  // expected-error @+1 {{'xfer.library_call' op XV409: a mechanism cannot carry out what it is asked for: nccl is not legal for it: it has no sum of i16}}
+  xfer.library_call nccl (%in, %out) in <[[0, 1]]> reduce sum calls [#xfer.call<function = all_reduce, count = 4, to = 1>] : memref<4xi16>, memref<4xi16>
+  return
+}

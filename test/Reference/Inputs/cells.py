@@ -23,7 +23,7 @@ REDUCING = ("all_reduce", "reduce", "reduce_scatter", "reduce_scatter_list")
 MOVING = ("all_gather", "all_gather_list", "all_to_all", "all_to_all_list", "all_to_all_v", "broadcast", "gather", "gather_list", "scatter", "scatter_list",
           "permute")  # fmt: skip
 COLLECTIVES = REDUCING + MOVING
-MECHANISMS = ("ldst", "ll", "nccl")
+MECHANISMS = ("ldst", "ll", "copy_engine", "nccl")
 
 
 def is_defined(kind, dtype):
@@ -141,6 +141,8 @@ def schedule(mechanism, blocks=2, depth=1, chunk=32):
     slots = 2 * depth + 2
     if mechanism == "ll":
         depth, slots = 0, 1
+    if mechanism == "copy_engine": # whole messages, one chunk per block
+        depth, slots, blocks = 0, 1, 64
     return (f"{{xfer.schedule = #xfer.schedule<mechanism = {mechanism}, blocks = {blocks}, threads = 64, chunk = {chunk}, depth = {depth}, "
             f"slots = {slots}, unroll = 2>}}")  # fmt: skip
 
