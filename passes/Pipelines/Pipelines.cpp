@@ -21,8 +21,10 @@ static void buildComm(OpPassManager &manager, const PipelineOptions &options) {
   manager.addPass(createElideClonesPass());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());
-  if (options.fuse)
+  if (options.fuse) {
     manager.addPass(createFuseCollectivesPass());
+    manager.addPass(createChainCollectivesPass());
+  }
   SelectMechanismPassOptions select;
   select.target = options.target;
   select.targetFile = options.targetFile;
