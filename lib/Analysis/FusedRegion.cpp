@@ -326,3 +326,25 @@ LogicalResult FusedRegion::check(std::string &why) {
     return failure();
   return overRows() ? checkRows(why) : checkElements(why);
 }
+
+LogicalResult pkb::checkFused(comm::FusedOp op, std::string &why) {
+  SmallVector<comm::FusedOp> phases = comm::getPhases(op);
+  if (phases.empty())
+    return FusedRegion(op).check(why);
+  for (comm::FusedOp phase : phases) {
+    FusedRegion region(phase);
+    if (failed(region.check(why)))
+      return failure();
+    // The chunks of a kernel over rows are cut by other rules.
+    if (region.overRows()) {
+      why = "a reduction of rows does not share a kernel with another collective";
+      return failure();
+    }
+    for (Value result : phase.getResults())
+      if (aten::getLayout(typeOf(result)).offset != 0 || !aten::isDense(typeOf(result))) {
+        why = "what one collective leaves for the next is a view";
+        return failure();
+      }
+  }
+  return success();
+}

@@ -85,7 +85,7 @@ void HappensBefore::signal(int64_t rank, const TransferEvent &event) {
     barrier(agent);
   size_t snapshot = snapshotOf(rank);
   // In band the name of the chunk is the signal, out of band a count of chunks.
-  int64_t value = event.lines ? chunkKey(event.pipeline, event.chunk) : event.chunk + 1;
+  int64_t value = event.lines ? chunkKey(event.pipeline, event.chunk) : event.flag;
   forTargets(rank, event, [&](int64_t target) {
     auto &list = (event.lines ? sentInBand : sent)[pair(rank, target)];
     if (!event.lines && !list.empty() && list.back().value > value) {
@@ -94,7 +94,7 @@ void HappensBefore::signal(int64_t rank, const TransferEvent &event) {
                           " chunks after " + Twine(list.back().value));
       return;
     }
-    list.push_back({value, snapshot});
+    list.push_back({value, snapshot, event.pipeline, event.chunk});
     if (!event.lines)
       lastSignal[pair(rank, target)] = event.op;
   });
@@ -114,10 +114,18 @@ bool HappensBefore::tryWait(int64_t rank, const TransferEvent &event) {
       return;
     }
     auto &list = (event.lines ? sentInBand : sent)[place];
-    int64_t value = event.lines ? chunkKey(event.pipeline, event.chunk) : event.chunk + 1;
+    int64_t value = event.lines ? chunkKey(event.pipeline, event.chunk) : event.flag;
     auto first = llvm::lower_bound(list, value, [](const Sent &entry, int64_t wanted) { return entry.value < wanted; });
     if (first == list.end()) {
       ready = false;
+      return;
+    }
+    // Behind a sync of all blocks, what comes too late for this block may wait for it.
+    if (first->pipeline > event.pipeline) {
+      reporter.report(TransferCode::WaitWithoutSignal, event.op,
+                      "rank " + Twine(rank) + " waits in phase " + Twine(event.pipeline) + " for " + chunkOf(event) +
+                          " of rank " + Twine(source) + ", which signals it in phase " + Twine(first->pipeline) +
+                          " only");
       return;
     }
     // Only the earliest signal that satisfies the wait is known to have come.
@@ -240,7 +248,7 @@ void HappensBefore::reportCycle() {
         return;
       }
       auto &list = (event.lines ? sentInBand : sent)[pair(source, rank)];
-      int64_t value = event.lines ? chunkKey(event.pipeline, event.chunk) : event.chunk + 1;
+      int64_t value = event.lines ? chunkKey(event.pipeline, event.chunk) : event.flag;
       if (list.empty() || list.back().value < value)
         result = source;
     });
@@ -310,8 +318,8 @@ void HappensBefore::checkWaited() {
       auto &list = sent[pair(source, target)];
       if (!list.empty() && waited[pair(source, target)] < list.back().value)
         reporter.report(TransferCode::SignalWithoutWait, lastSignal[pair(source, target)],
-                        "rank " + Twine(target) + " never waits for chunk " + Twine(list.back().value - 1) +
-                            " of rank " + Twine(source));
+                        "rank " + Twine(target) + " never waits for chunk " + Twine(list.back().chunk) + " of rank " +
+                            Twine(source));
     }
 }
 

@@ -46,6 +46,7 @@ private:
   DenseMap<Value, int64_t> numbers; // values of type index
   DenseMap<Value, int32_t> tiles;   // contents, while chunk == 0
   int32_t pipeline = 0, chunk = 0;
+  int64_t counted = 0; // chunks of earlier pipelines that flags have counted
 };
 
 } // namespace pkb
@@ -66,6 +67,8 @@ LogicalResult RankUnroller::run(ArrayRef<int64_t> chunks) {
       if (chunk >= 0 && chunk < chunks[index] && failed(runBlock(move.getConsume().front())))
         return failure();
     }
+    if (move.countsByFlags())
+      counted += chunks[index];
   }
   return success();
 }
@@ -159,8 +162,7 @@ FailureOr<int32_t> RankUnroller::argumentOf(Operation *op, Value memory) {
     if (static_cast<size_t>(number) < select.getTensors().size())
       memory = select.getTensors()[number];
   }
-  auto argument = dyn_cast<BlockArgument>(memory);
-  if (argument && argument.getOwner() == &model.kernel.getEntry())
+  if (BlockArgument argument = xfer::argumentBehind(memory))
     return argument.getArgNumber();
   reporter.report(TransferCode::NotUnderstood, op,
                   "a tensor must be an argument of the kernel or an xfer.select of them");
@@ -183,7 +185,7 @@ LogicalResult RankUnroller::addEvent(Kind kind, bool lines, Value buffer, int32_
                         " things before its behaviour repeats; take fewer slots or a smaller depth");
     return failure();
   }
-  program.events.push_back({kind, lines, number, peer, chunk, pipeline, op, elements});
+  program.events.push_back({kind, lines, number, peer, chunk, pipeline, op, elements, counted + chunk + 1});
   return success();
 }
 
@@ -334,8 +336,9 @@ TransferModel::TransferModel(xfer::KernelOp kernel) : kernel(kernel), ranks(kern
     if (auto select = memory.getDefiningOp<xfer::SelectOp>())
       tensors.assign(select.getTensors().begin(), select.getTensors().end());
     for (Value tensor : tensors)
-      if (auto argument = dyn_cast<BlockArgument>(tensor))
-        tileBytes[argument.getArgNumber()] = xfer::elementBytes(getElementTypeOrSelf(cast<xfer::TileType>(tile.getType()).getElementType()));
+      if (BlockArgument argument = xfer::argumentBehind(tensor))
+        tileBytes[argument.getArgNumber()] =
+            xfer::elementBytes(getElementTypeOrSelf(cast<xfer::TileType>(tile.getType()).getElementType()));
   };
   kernel.walk([&](xfer::LoadOp load) { note(load.getSource(), load.getTile()); });
   kernel.walk([&](xfer::StoreOp store) { note(store.getDest(), store.getTile()); });

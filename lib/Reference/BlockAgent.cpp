@@ -20,11 +20,14 @@ BlockAgent::BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kern
     : owner(owner), view(channel, position, block, call), kernel(kernel), tensors(tensors), position(position),
       block(block), size(kernel.getGroupSize()), call(call) {
   // Buffers lie one after the other in a half of staging: for each source and block a ring of slots.
-  int64_t offset = 0;
+  int64_t offset = 0, lines = 0;
   for (auto buffer : kernel.getEntry().getOps<xfer::SymmBufferOp>()) {
     xfer::SymmType type = buffer.getType();
-    bufferOffsets[buffer] = offset;
-    if (type.getProtocol() == xfer::Protocol::Staged)
+    bool staged = type.getProtocol() == xfer::Protocol::Staged;
+    bufferOffsets[buffer] = staged ? offset : lines;
+    if (!staged)
+      lines += xfer::linesOf(buffer);
+    else
       offset += size * static_cast<int64_t>(kernel.getSchedule().getBlocks()) * type.getSlots() * type.getChunk() *
                 xfer::elementBytes(type.getElementType());
   }
@@ -37,13 +40,18 @@ BlockAgent::BlockAgent(RankProgram &owner, Channel &channel, xfer::KernelOp kern
 
 void BlockAgent::enter(Operation *op, Block &body, int64_t turn) { frames.push_back({op, &body, body.begin(), turn}); }
 
+/// Chunks of `move` that this block has.
+int64_t BlockAgent::chunksOf(xfer::PipelineOp move) {
+  int64_t elements = move.getElements(), chunk = move.getChunk(), blocks = kernel.getSchedule().getBlocks();
+  int64_t total = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
+  return block < total ? (total - block + blocks - 1) / blocks : 0;
+}
+
 /// Enters the region of the pipeline's next turn that has a chunk, from `turn` on. False at the pipeline's end.
 bool BlockAgent::enterPipeline(xfer::PipelineOp move, int64_t turn) {
   pipeline = move;
   int64_t elements = pipeline.getElements(), chunk = pipeline.getChunk();
-  int64_t blocks = kernel.getSchedule().getBlocks(), depth = kernel.getSchedule().getDepth();
-  int64_t total = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
-  int64_t mine = block < total ? (total - block + blocks - 1) / blocks : 0;
+  int64_t blocks = kernel.getSchedule().getBlocks(), depth = kernel.getSchedule().getDepth(), mine = chunksOf(pipeline);
   for (; turn / 2 < mine + depth && mine > 0; ++turn) {
     int64_t step = turn % 2 == 0 ? turn / 2 : turn / 2 - depth;
     if (step < 0 || step >= mine)
@@ -62,7 +70,8 @@ bool BlockAgent::enterPipeline(xfer::PipelineOp move, int64_t turn) {
 void BlockAgent::leave() {
   Frame frame = frames.pop_back_val();
   if (auto pipeline = dyn_cast<xfer::PipelineOp>(frame.owner)) {
-    enterPipeline(pipeline, frame.turn + 1);
+    if (!enterPipeline(pipeline, frame.turn + 1) && pipeline.countsByFlags())
+      counted += chunksOf(pipeline);
   } else if (auto peers = dyn_cast<xfer::ForPeersOp>(frame.owner); peers && frame.turn + 1 < size) {
     enter(peers, *frame.body, frame.turn + 1);
     numbers[frame.body->getArgument(0)] = (position + frame.turn + 1) % size;
@@ -104,13 +113,17 @@ std::string BlockAgent::waitingFor() {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << describe() << ": " << blocked->getName() << " at " << placeOf(blocked);
+  if (isa<xfer::SyncOp>(blocked)) {
+    os << " waits for other blocks of its rank";
+    return text;
+  }
   auto wait = dyn_cast<xfer::WaitOp>(blocked);
   if (!wait) {
     os << " waits for lines that have not come";
     return text;
   }
   ArrayRef<int64_t> row = kernel.getGroup().getRow(*kernel.getGroup().getRowOf(owner.getRank()));
-  int64_t progress = chunks.lookup(wait.getChunk()).step + 1;
+  int64_t progress = flagValue(wait.getChunk());
   os << " waits for the flag of";
   for (int64_t source : targets(wait.getPeer()))
     if (view.seen(source) < progress)
@@ -120,11 +133,13 @@ std::string BlockAgent::waitingFor() {
 
 BlockAgent::Result BlockAgent::run(Operation *op) {
   return llvm::TypeSwitch<Operation *, Result>(op)
-      .Case<xfer::SymmBufferOp, xfer::FlagsOp, xfer::SelectOp>([](auto) { return Progress::Ran; })
+      .Case<xfer::SymmBufferOp, xfer::FlagsOp, xfer::SelectOp, memref::ReinterpretCastOp>(
+          [](auto) { return Progress::Ran; })
       .Case([&](xfer::PipelineOp pipeline) {
         enterPipeline(pipeline, 0);
         return Progress::Ran;
       })
+      .Case([&](xfer::SyncOp sync) { return runSync(sync); })
       .Case([&](xfer::ForPeersOp peers) {
         Block &body = peers.getBody().front();
         if (size > 1) {
@@ -186,7 +201,7 @@ BlockAgent::Result BlockAgent::runSignal(xfer::SignalOp signal) {
   if (signal.getInBand())
     return Progress::Ran;
   for (int64_t target : targets(signal.getPeer()))
-    if (llvm::Error error = view.signal(target, chunks.lookup(signal.getChunk()).step + 1))
+    if (llvm::Error error = view.signal(target, flagValue(signal.getChunk())))
       return error;
   return Progress::Ran;
 }
@@ -195,7 +210,20 @@ BlockAgent::Result BlockAgent::runWait(xfer::WaitOp wait) {
   if (wait.getInBand())
     return Progress::Ran;
   for (int64_t source : targets(wait.getPeer()))
-    if (!view.poll(source, chunks.lookup(wait.getChunk()).step + 1))
+    if (!view.poll(source, flagValue(wait.getChunk())))
       return Progress::Blocked;
+  return Progress::Ran;
+}
+
+/// Blocks of the interpreter do nothing at the same time, so only the order of their steps matters.
+BlockAgent::Result BlockAgent::runSync(xfer::SyncOp sync) {
+  if (sync.getScope() == xfer::SyncScope::Block)
+    return Progress::Ran;
+  if (!inSync)
+    owner.blockCame();
+  inSync = !owner.haveAllCome(syncs + 1);
+  if (inSync)
+    return Progress::Blocked;
+  ++syncs;
   return Progress::Ran;
 }

@@ -48,6 +48,8 @@ private:
 
   void enter(mlir::Operation *owner, mlir::Block &body, int64_t turn);
   bool enterPipeline(xfer::PipelineOp pipeline, int64_t turn);
+  int64_t chunksOf(xfer::PipelineOp pipeline);
+  int64_t flagValue(mlir::Value chunk) const { return counted + chunks.lookup(chunk).step + 1; }
   void leave();
   std::string describe();
 
@@ -57,6 +59,7 @@ private:
   Result runPut(xfer::PutOp put);
   Result runSignal(xfer::SignalOp signal);
   Result runWait(xfer::WaitOp wait);
+  Result runSync(xfer::SyncOp sync);
   Result runConsume(xfer::ConsumeOp consume);
   Result runContributions(xfer::ContributionsOp contributions);
   Result runMap(xfer::MapOp map);
@@ -78,12 +81,16 @@ private:
   BlockView view;
   xfer::KernelOp kernel;
   llvm::SmallVector<std::optional<Window>> tensors;
+  llvm::DenseMap<mlir::Value, Window> views; // of arguments, with another order of their elements
   int64_t position, block, size, call;
+  int64_t counted = 0; // chunks of earlier pipelines that its flags have counted
+  int64_t syncs = 0;   // of all blocks, behind which this one is
+  bool inSync = false; // it has come to the next one
   llvm::SmallVector<Frame> frames;
   llvm::DenseMap<mlir::Value, int64_t> numbers; // of type index
   llvm::DenseMap<mlir::Value, Chunk> chunks;
   llvm::DenseMap<mlir::Value, Tile> tiles;
-  llvm::DenseMap<mlir::Value, int64_t> bufferOffsets; // bytes in a half of staging
+  llvm::DenseMap<mlir::Value, int64_t> bufferOffsets; // bytes in a half of staging, or of payload in lines
   xfer::PipelineOp pipeline;                          // the one that runs, and its chunk
   mlir::Value currentChunk;
   mlir::Operation *blocked = nullptr;

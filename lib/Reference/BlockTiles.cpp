@@ -32,13 +32,24 @@ llvm::Expected<BlockAgent::Place> BlockAgent::placeOfMessage(Value memory, Value
       return makeError("selects tensor ", number, " of ", select.getTensors().size());
     memory = select.getTensors()[number];
   }
-  const std::optional<Window> &window = tensors[cast<BlockArgument>(memory).getArgNumber()];
-  if (!window)
+  const std::optional<Window> &tensor = tensors[xfer::argumentBehind(memory).getArgNumber()];
+  if (!tensor)
     return makeError("touches a tensor that does not exist on this rank");
+  const Window *window = &*tensor;
+  if (!isa<BlockArgument>(memory)) { // another order of its elements
+    auto [known, fresh] = views.try_emplace(memory, *tensor);
+    if (fresh) {
+      llvm::Expected<Window> view = windowOf(memory.getType(), Tensor{tensor->memory, tensor->offset});
+      if (!view)
+        return view.takeError();
+      known->second = std::move(*view);
+    }
+    window = &known->second;
+  }
   int64_t all = window->count() * window->element.bytes;
   if (place.begin < 0 || place.begin + place.size > all)
     return makeError("touches bytes [", place.begin, ", ", place.begin + place.size, ") of a tensor of ", all);
-  place.window = &*window;
+  place.window = window;
   return place;
 }
 
@@ -70,7 +81,7 @@ SlotAddress BlockAgent::slotOf(Value buffer, int64_t source, const Chunk &chunk)
   auto type = cast<xfer::SymmType>(buffer.getType());
   int64_t half = type.getParities() == 1 ? 0 : call % 2, bytes = xfer::elementBytes(type.getElementType());
   if (type.getProtocol() == xfer::Protocol::Lines) // at its place in the message
-    return {true, half, source, chunk.start * bytes};
+    return {true, half, source, bufferOffsets.lookup(buffer) + chunk.start * bytes};
   int64_t slot = (source * static_cast<int64_t>(kernel.getSchedule().getBlocks()) + block) * type.getSlots() +
                  chunk.step % type.getSlots();
   return {false, half, source, bufferOffsets.lookup(buffer) + slot * type.getChunk() * bytes};

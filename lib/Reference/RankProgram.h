@@ -33,6 +33,10 @@ public:
   /// The operation at which this rank waits for its row; null if it does not.
   mlir::Operation *getArrived() const { return arrived; }
   void blockEnded() { --runningBlocks; }
+  /// A block of the kernel launched last has come to its next sync of all blocks.
+  void blockCame() { ++arrivals; }
+  /// True if all its blocks have come to `syncs` of them.
+  bool haveAllCome(int64_t syncs) const { return arrivals >= syncs * launchedBlocks; }
 
 private:
   using Result = llvm::Expected<Progress>;
@@ -74,6 +78,7 @@ private:
   llvm::SmallVector<RankProgram *> row; // whom it waits for there, and itself
   bool met = false;                     // the operation has been carried out
   int64_t runningBlocks = 0;            // of the kernel launched last
+  int64_t launchedBlocks = 0, arrivals = 0;
 };
 
 } // namespace pkb::reference

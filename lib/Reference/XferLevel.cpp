@@ -198,7 +198,8 @@ RankProgram::Result RankProgram::runLaunch(xfer::LaunchOp launch) {
     return tensors.takeError();
   Channel &channel = world.channelOf(group.getRow(*row));
   int64_t position = *group.getPositionOf(rank), call = channel.beginCall(position);
-  runningBlocks = kernel.getSchedule().getBlocks();
+  runningBlocks = launchedBlocks = kernel.getSchedule().getBlocks();
+  arrivals = 0;
   for (int64_t block = 0; block < runningBlocks; ++block)
     world.add(std::make_unique<BlockAgent>(*this, channel, kernel, *tensors, position, block, call));
   return Progress::Ran;

@@ -238,12 +238,13 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   }
   // verify_cuda_emittable_c8
   if (op->getParentOfType<cuda::ForEachOp>() &&
-      isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::EpochBeginOp, cuda::EpochEndOp, cuda::ForEachOp,
-          cuda::ForEachRowOp>(op))
+      isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::WaitBlocksOp, cuda::EpochBeginOp, cuda::EpochEndOp,
+          cuda::ForEachOp, cuda::ForEachRowOp>(op))
     reject(op) << "must not stand in cuda.for_each, which each thread runs by itself";
   auto loop = dyn_cast<cuda::ForEachOp>(op);
   bool inRow = bool(op->getParentOfType<cuda::ForEachRowOp>());
-  if (inRow && isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::EpochBeginOp, cuda::EpochEndOp, cuda::ForEachRowOp>(op))
+  if (inRow && isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::WaitBlocksOp, cuda::EpochBeginOp,
+                   cuda::EpochEndOp, cuda::ForEachRowOp>(op))
     reject(op) << "must not stand in cuda.for_each_row, which each warp runs by itself";
   if (loop && loop.getInRow() != inRow)
     reject(op) << "must be in_row exactly in cuda.for_each_row";

@@ -55,7 +55,8 @@ static void checkOrder(TransferModel &model, ArrayRef<int64_t> chunks, int64_t s
 static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
   TransferReporter reporter;
   for (Operation &op : kernel.getEntry())
-    if (!isa<xfer::SymmBufferOp, xfer::FlagsOp, xfer::PipelineOp>(op))
+    if (!isa<xfer::SymmBufferOp, xfer::FlagsOp, xfer::PipelineOp, xfer::SyncOp>(op) &&
+        !(isa<memref::ReinterpretCastOp>(op) && xfer::argumentBehind(op.getResult(0))))
       reporter.report(TransferCode::NotUnderstood, &op, "it must not stand at the top of a kernel");
   if (reporter.failed())
     return false;
@@ -63,7 +64,9 @@ static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
   if (reporter.has(TransferCode::TooManyRanks))
     return false;
   checkTokens(kernel, reporter);
-  if (kernel.getImplements() == xfer::Collective::None)
+  checkPhases(kernel, reporter);
+  auto promises = [](xfer::PipelineOp pipeline) { return pipeline.getCollective() != xfer::Collective::None; };
+  if (!llvm::all_of(kernel.getEntry().getOps<xfer::PipelineOp>(), promises))
     kernel.emitRemark() << "contributions were not checked, for the kernel does not say which collective it implements";
 
   TransferModel model(kernel);

@@ -28,7 +28,7 @@ public:
 private:
   void findRoles();
   void checkOverlaps(int64_t rank);
-  void checkCovered(int64_t rank);
+  void checkCovered(int64_t rank, unsigned argument);
   void checkPromise(const CollectivePromise &promise, int64_t rank);
   bool holds(int32_t id, const Contribution &contribution);
   int32_t resolve(int32_t id);
@@ -62,13 +62,6 @@ void ContributionCheck::findRoles() {
     else if (auto store = dyn_cast<xfer::StoreOp>(op))
       for (BlockArgument argument : argumentsBehind(store.getDest()))
         written.set(argument.getArgNumber());
-  });
-  kernel.walk([&](xfer::LoadOp load) {
-    for (BlockArgument argument : argumentsBehind(load.getSource()))
-      if (written.test(argument.getArgNumber()))
-        reporter.report(TransferCode::ReadsOwnOutput, load,
-                        "argument " + Twine(argument.getArgNumber()) +
-                            " is a result, which other blocks and threads write");
   });
   for (unsigned argument = 0; argument < count; ++argument)
     if (!read.test(argument) && !written.test(argument))
@@ -246,22 +239,21 @@ void ContributionCheck::checkOverlaps(int64_t rank) {
   }
 }
 
-/// Every element of a result is written, in a kernel that promises nothing and in which all ranks do the same.
-void ContributionCheck::checkCovered(int64_t rank) {
-  for (unsigned argument : written.set_bits()) {
-    SmallVector<Message> messages;
-    for (const TileStore &store : model.program(rank).stores)
-      if (store.message.argument == static_cast<int32_t>(argument))
-        messages.push_back(store.message);
-    llvm::sort(messages, [](const Message &a, const Message &b) { return a.offset < b.offset; });
-    int64_t end = 0, whole = model.elementsOf(argument);
-    messages.push_back({static_cast<int32_t>(argument), whole, 0});
-    for (const Message &message : messages) {
-      if (message.offset > end)
-        reporter.report(TransferCode::NeverWritten, kernel,
-                        "rank " + Twine(rank) + " never writes " + describe(Message{message.argument, end, message.offset - end}));
-      end = std::max(end, message.end());
-    }
+/// Every element of a tensor is written.
+void ContributionCheck::checkCovered(int64_t rank, unsigned argument) {
+  SmallVector<Message> messages;
+  for (const TileStore &store : model.program(rank).stores)
+    if (store.message.argument == static_cast<int32_t>(argument))
+      messages.push_back(store.message);
+  llvm::sort(messages, [](const Message &a, const Message &b) { return a.offset < b.offset; });
+  int64_t end = 0, whole = model.elementsOf(argument);
+  messages.push_back({static_cast<int32_t>(argument), whole, 0});
+  for (const Message &message : messages) {
+    if (message.offset > end)
+      reporter.report(TransferCode::NeverWritten, kernel,
+                      "rank " + Twine(rank) + " never writes " +
+                          describe(Message{message.argument, end, message.offset - end}));
+    end = std::max(end, message.end());
   }
 }
 
@@ -310,8 +302,11 @@ void ContributionCheck::run() {
     checkOverlaps(rank);
     if (promises)
       checkPromise(promise, rank);
-    else if (alike)
-      checkCovered(rank);
+    // Without a promise, all ranks that do the same write all of each result; and what a phase leaves is all written,
+    // whatever the others read of it.
+    for (unsigned argument : written.set_bits())
+      if (read.test(argument) || (!promises && alike))
+        checkCovered(rank, argument);
   }
   if (kernel.getFused())
     checkFusedContents(model, reporter);

@@ -4,6 +4,9 @@
 // The tiles that are put are the messages. Whatever else is computed, a result may hold messages of other ranks only as its collective says: those of all
 // ranks combined in rank order, or, of a collective that moves, the one that belongs to the part of the result that is written.
 //
+// A kernel of several phases is looked at phase by phase: what one leaves in a tensor is, for a later one, a tensor
+// like any other.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/Contract/VerifyXferRules.h"
@@ -34,6 +37,9 @@ private:
   bool readsPart(int32_t id, int64_t part);
   void checkMessages(int64_t rank);
   void checkResults(int64_t rank);
+  bool isOfPhase(const TileStore &store) const {
+    return store.op->getParentOfType<xfer::PipelineOp>() == model.pipelines()[phase];
+  }
 
   bool reduces() const { return collective == Collective::AllReduce || collective == Collective::ReduceScatter; }
   bool isPersonal() const { return collective == Collective::AllToAll || collective == Collective::ReduceScatter; }
@@ -42,7 +48,9 @@ private:
   TransferModel &model;
   TransferReporter &reporter;
   xfer::KernelOp kernel;
+  size_t phase = 0; // the pipeline that is looked at, and what that is
   Collective collective = Collective::None;
+  comm::ReduceKind reduction = comm::ReduceKind::Sum;
   DenseMap<std::pair<int32_t, int64_t>, std::string> known; // why a content is not legal for a part; empty if it is
   bool exchanged = false;                                   // a result holds what other ranks have sent
 };
@@ -178,10 +186,10 @@ bool FusedCheck::isMessage(int64_t rank, int64_t source, int32_t id, std::string
 
 /// True if `content` combines the messages of all ranks in rank order.
 bool FusedCheck::combines(int64_t rank, const TileContent &content, std::string &why) {
-  comm::ReduceKind kind = kernel.getReduction().value_or(comm::ReduceKind::Sum);
-  SmallVector<unsigned> operands = combinedOperands(cast<xfer::MapOp>(content.map), kind);
+  SmallVector<unsigned> operands = combinedOperands(cast<xfer::MapOp>(content.map), reduction);
   if (static_cast<int64_t>(operands.size()) != model.size()) {
-    why = "is no " + comm::stringifyReduceKind(kind).str() + " of the messages of " + std::to_string(model.size()) + " ranks";
+    why = "is no " + comm::stringifyReduceKind(reduction).str() + " of the messages of " +
+          std::to_string(model.size()) + " ranks";
     return false;
   }
   for (auto [source, operand] : llvm::enumerate(operands))
@@ -227,20 +235,21 @@ bool FusedCheck::follow(int64_t rank, int64_t part, int32_t id, std::string &why
 
 /// What a rank sends to each other one is computed from that one's part.
 void FusedCheck::checkMessages(int64_t rank) {
-  for (size_t pipeline = 0; pipeline < model.pipelines().size(); ++pipeline)
-    for (size_t buffer = 0; buffer < model.buffers().size(); ++buffer)
-      for (int64_t target = 0; target < model.size(); ++target) {
-        int32_t put = model.slotContent(pipeline, buffer, rank, target).content;
-        if (put >= 0 && !readsPart(put, isPersonal() ? target : 0))
-          reporter.report(TransferCode::WrongContribution, kernel,
-                          "rank " + Twine(rank) + " sends rank " + Twine(target) + " a message that belongs to another");
-      }
+  for (size_t buffer = 0; buffer < model.buffers().size(); ++buffer)
+    for (int64_t target = 0; target < model.size(); ++target) {
+      int32_t put = model.slotContent(phase, buffer, rank, target).content;
+      if (put >= 0 && !readsPart(put, isPersonal() ? target : 0))
+        reporter.report(TransferCode::WrongContribution, kernel,
+                        "rank " + Twine(rank) + " sends rank " + Twine(target) + " a message that belongs to another");
+    }
 }
 
 void FusedCheck::checkResults(int64_t rank) {
   known.clear();
   exchanged = model.size() == 1;
   for (const TileStore &store : model.program(rank).stores) {
+    if (!isOfPhase(store))
+      continue;
     int64_t part = store.message.elements > 0 ? store.message.offset / store.message.elements : 0;
     std::string why;
     bool legal = true;
@@ -261,15 +270,20 @@ void FusedCheck::checkResults(int64_t rank) {
 }
 
 void FusedCheck::run() {
-  collective = kernel.getImplements();
-  if (!reduces() && !isCollected()) {
-    reporter.report(TransferCode::WrongTensors, kernel,
-                    Twine("a fused ") + xfer::stringifyCollective(collective) + " is not understood");
-    return;
-  }
-  for (int64_t rank = 0; rank < model.size(); ++rank) {
-    checkMessages(rank);
-    checkResults(rank);
+  for (auto [index, pipeline] : llvm::enumerate(model.pipelines())) {
+    xfer::PipelineOp move = pipeline;
+    phase = index;
+    collective = move.getCollective();
+    reduction = move.getCombination();
+    if (!reduces() && !isCollected()) {
+      reporter.report(TransferCode::WrongTensors, kernel,
+                      Twine("a fused ") + xfer::stringifyCollective(collective) + " is not understood");
+      return;
+    }
+    for (int64_t rank = 0; rank < model.size(); ++rank) {
+      checkMessages(rank);
+      checkResults(rank);
+    }
   }
 }
 

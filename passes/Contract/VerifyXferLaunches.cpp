@@ -15,7 +15,7 @@ SmallVector<BlockArgument> pkb::argumentsBehind(Value memory) {
     tensors.assign(select.getTensors().begin(), select.getTensors().end());
   SmallVector<BlockArgument> found;
   for (Value tensor : tensors)
-    if (auto argument = dyn_cast<BlockArgument>(tensor))
+    if (BlockArgument argument = xfer::argumentBehind(tensor))
       found.push_back(argument);
   return found;
 }

@@ -28,7 +28,11 @@ void checkMechanism(xfer::LibraryCallOp call, TransferReporter &reporter);
 /// XV203, XV204, XV206, XV207, XV501: the token graph says what the order of the operations says. Needs no model.
 void checkTokens(xfer::KernelOp kernel, TransferReporter &reporter);
 
-/// XV003, XV1xx: what is written where, on every rank. The model must be unrolled for a block with at least one chunk
+/// XV003, XV508: what a kernel both writes and reads is left by one phase for later ones, behind a sync of the blocks
+/// that have written it. Needs no model.
+void checkPhases(xfer::KernelOp kernel, TransferReporter &reporter);
+
+/// XV1xx: what is written where, on every rank. The model must be unrolled for a block with at least one chunk
 /// of every pipeline.
 void checkContributions(TransferModel &model, TransferReporter &reporter);
 

@@ -129,19 +129,6 @@ static void checkReads(xfer::KernelOp kernel, TransferReporter &reporter) {
 void pkb::checkTokens(xfer::KernelOp kernel, TransferReporter &reporter) {
   checkPuts(kernel, reporter);
   checkReads(kernel, reporter);
-  // The flags count the chunks of one pipeline, from 1 in every call.
-  xfer::PipelineOp counting;
-  for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>()) {
-    xfer::SignalOp signal;
-    pipeline.walk([&](xfer::SignalOp op) { signal = op.getInBand() ? signal : op; });
-    if (signal && counting)
-      reporter.report(
-          TransferCode::FlagGoesBack, signal,
-          "an earlier pipeline of the kernel has counted its chunks on the same flags, and this one starts again",
-          {{counting, "the earlier pipeline"}});
-    else if (signal)
-      counting = pipeline;
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -172,13 +159,18 @@ static SmallVector<xfer::SymmBufferOp> buffersOf(xfer::PipelineOp pipeline) {
   return found;
 }
 
-static void checkChunks(xfer::KernelOp kernel, xfer::PipelineOp pipeline, TransferReporter &reporter) {
+/// `counted`: the chunks of block 0 that flags have counted up to here.
+static void checkChunks(xfer::KernelOp kernel, xfer::PipelineOp pipeline, int64_t &counted,
+                        TransferReporter &reporter) {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   int64_t ranks = kernel.getGroupSize(), chunk = pipeline.getChunk();
-  int64_t most = llvm::divideCeil(chunksOf(pipeline), schedule.getBlocks());
-  if (most >= (int64_t(1) << PKB_PROGRESS_BITS))
+  int64_t most = llvm::divideCeil(chunksOf(pipeline), schedule.getBlocks()),
+          before = pipeline.countsByFlags() ? counted : 0;
+  counted = before + most;
+  if (counted >= (int64_t(1) << PKB_PROGRESS_BITS))
     reporter.report(TransferCode::TooManyChunks, pipeline,
-                    "block 0 has " + Twine(most) + " chunks, a flag counts to " + Twine((1 << PKB_PROGRESS_BITS) - 1));
+                    "block 0 has " + Twine(counted) + " chunks, a flag counts to " +
+                        Twine((1 << PKB_PROGRESS_BITS) - 1));
   for (xfer::SymmBufferOp buffer : buffersOf(pipeline)) {
     xfer::SymmType type = buffer.getType();
     int64_t bytes = xfer::elementBytes(type.getElementType());
@@ -211,12 +203,14 @@ static void checkChunks(xfer::KernelOp kernel, xfer::PipelineOp pipeline, Transf
 void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferReporter &reporter) {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   int64_t ranks = kernel.getGroupSize(), blocks = schedule.getBlocks();
-  bool waits = false;
-  kernel.walk([&](xfer::WaitOp) { waits = true; });
+  bool waits = llvm::any_of(kernel.getEntry().getOps<xfer::SyncOp>(),
+                            [](xfer::SyncOp sync) { return sync.getScope() == xfer::SyncScope::Grid; });
+  if (ranks > 1)
+    kernel.walk([&](xfer::WaitOp) { waits = true; });
   // Launch bounds make the compiler fit the registers of `per_sm` blocks of so many threads; kernels use no shared
   // memory.
   int64_t perSm = std::min({schedule.getPerSm(), kThreadsPerSm / schedule.getThreads(), kBlocksPerSm});
-  if (waits && ranks > 1 && (blocks - 1) / perSm >= limits.sms)
+  if (waits && (blocks - 1) / perSm >= limits.sms)
     reporter.report(TransferCode::NotResident, kernel,
                     Twine(blocks) + " blocks of " + Twine(schedule.getThreads()) + " threads wait, " +
                         Twine(limits.sms * perSm) + " are certain to be resident (" + Twine(perSm) + " on each of " +
@@ -230,8 +224,7 @@ void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferRep
     return;
   }
 
-  int64_t staging = 0;
-  xfer::SymmBufferOp lines;
+  int64_t staging = 0, lines = 0, buffersOfLines = 0;
   for (auto buffer : kernel.getEntry().getOps<xfer::SymmBufferOp>()) {
     xfer::SymmType type = buffer.getType();
     if (type.getProtocol() == xfer::Protocol::Staged) {
@@ -240,17 +233,21 @@ void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferRep
       staging = need > INT64_MAX - staging ? INT64_MAX : staging + need;
       continue;
     }
-    if (lines)
-      reporter.report(TransferCode::SeveralLineBuffers, buffer, "a kernel can have one", {{lines, "the other one"}});
-    lines = buffer;
+    lines = std::min(lines, INT64_MAX / 2) + xfer::linesOf(buffer) * 2;
+    ++buffersOfLines;
   }
+  if (buffersOfLines > 1 && lines > pkb_ll_slot_bytes(ranks))
+    reporter.report(TransferCode::SeveralLineBuffers, kernel,
+                    Twine(buffersOfLines) + " need " + Twine(lines) + " bytes of lines per rank, there are " +
+                        Twine(pkb_ll_slot_bytes(ranks)));
   int64_t room = pkb_stage_bytes(ranks, limits.arenaBytes);
   if (staging > room)
     reporter.report(TransferCode::StagingTooLarge, kernel,
                     "they need " + Twine(staging) + " bytes per parity, an arena of " + Twine(limits.arenaBytes) +
                         " has " + Twine(room));
+  int64_t counted = 0;
   for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>())
-    checkChunks(kernel, pipeline, reporter);
+    checkChunks(kernel, pipeline, counted, reporter);
 
   if (kernel.getFused()) // its maps say what becomes what
     return;

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/Fusion/Alone.h"
 #include "passes/Fusion/Passes.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
@@ -33,6 +34,7 @@ public:
   explicit Candidate(comm::CollectiveOpInterface collective) : collective(collective) { members.insert(collective); }
 
   void growConsumers();
+  void dropLooseViews();
   void growProducers();
   /// Forgets the last consumer, then the producers and begins anew; false if there is nothing left.
   bool shrink();
@@ -148,6 +150,20 @@ void Candidate::growConsumers() {
     follow(next);
     consumers.push_back(std::move(group));
   }
+  dropLooseViews();
+}
+
+/// A view that nothing here is computed from is one of what the kernel gives.
+void Candidate::dropLooseViews() {
+  for (size_t index = consumers.size(); index-- > 0;) {
+    Operation *last = consumers[index].back();
+    if (!isa<aten::AsStridedOp>(last) ||
+        llvm::any_of(last->getUsers(), [&](Operation *user) { return members.contains(user); }))
+      continue;
+    members.remove(last);
+    dropped.push_back(std::move(consumers[index]));
+    consumers.erase(consumers.begin() + index);
+  }
 }
 
 /// Backward from the members: what nobody else needs.
@@ -179,15 +195,18 @@ bool Candidate::shrink() {
   members.clear();
   members.insert(collective);
   if (!consumers.empty()) {
-    dropped.insert(dropped.begin(), consumers.pop_back_val());
+    dropped.push_back(consumers.pop_back_val());
   } else if (producers) {
     producers = false;
     consumers.swap(dropped);
+    llvm::sort(consumers,
+               [](ArrayRef<Operation *> a, ArrayRef<Operation *> b) { return a.back()->isBeforeInBlock(b.back()); });
   } else {
     return false;
   }
   for (ArrayRef<Operation *> group : consumers)
     members.insert(group.begin(), group.end());
+  dropLooseViews();
   if (producers)
     growProducers();
   return true;
@@ -292,16 +311,6 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
     fused.erase();
   } while (candidate.shrink());
   remarkAlone(collective, first.empty() ? "nothing around it works element by element on what it moves" : first);
-}
-
-/// Why nothing may be computed in the kernel of `collective`, whatever is around it; empty if something may.
-static StringRef whyAlone(comm::CollectiveOpInterface collective) {
-  if (comm::getExchange(collective))
-    return "other ranks run other code around it";
-  comm::MeshAttr mesh = comm::getMesh(collective);
-  if (!mesh || collective.getGroup().getNumRows() * collective.getGroup().getSize() != mesh.getSize())
-    return "what is around it is computed on ranks outside of its group, too";
-  return "";
 }
 
 /// Views as early as their tensors are: the window of a tensor that a kernel reads must be there before it.

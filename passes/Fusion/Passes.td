@@ -25,4 +25,23 @@ def FuseCollectivesPass : Pass<"pkb-fuse-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::pkb::comm::CommDialect", "::pkb::aten::AtenDialect"];
 }
 
+def ChainCollectivesPass : Pass<"pkb-chain-collectives", "::mlir::ModuleOp"> {
+  let summary = "put collectives that follow each other into one kernel";
+  let description = [{
+    A collective, alone or in a `comm.fused`, that reads what another one of the same group gives becomes a phase of one `comm.fused` with it. Chains grow
+    from the front: what is computed between the collectives must have gone into their regions before. The remark `chained` says what goes on where,
+    `not-chained` why something does not.
+
+    *Precondition*: level L1, `pkb-fuse-collectives`.
+
+    *Postcondition*: level L1; each `comm.fused` has a form as one kernel. Whether one kernel is faster than several is for `pkb-select-mechanism` to say, which
+    takes apart what is not.
+
+    *Declines*: collectives with something between them that stays outside and depends on the first, or that writes in place; reductions of rows.
+
+    Example: see `test/Passes/Fusion/chain-collectives.mlir`.
+  }];
+  let dependentDialects = ["::pkb::comm::CommDialect", "::pkb::aten::AtenDialect"];
+}
+
 #endif // PKB_PASSES_FUSION_PASSES_TD

@@ -58,7 +58,10 @@ public:
 
   LogicalResult build(StringRef name, TypeRange operands);
   /// With messages that `ends` computes; `created` is told of the kernel.
-  LogicalResult buildFused(StringRef name, StringRef summary, MessageEnds &ends, function_ref<void(xfer::KernelOp)> created);
+  LogicalResult buildFused(StringRef name, StringRef summary, MessageEnds &ends,
+                           function_ref<void(xfer::KernelOp)> created);
+  /// As a phase of `kernel`, with messages that `ends` computes.
+  LogicalResult append(xfer::KernelOp kernel, MessageEnds &ends);
 
 private:
   int64_t messageElements(TypeRange operands);
@@ -203,6 +206,21 @@ LogicalResult ExchangeBuilder::buildFused(StringRef name, StringRef summary, Mes
   return success();
 }
 
+LogicalResult ExchangeBuilder::append(xfer::KernelOp kernel, MessageEnds &fused) {
+  auto type = cast<RankedTensorType>(op.getCollectiveInputs().front().getType());
+  if (exchange.reduces())
+    if (std::string why = exchange.combination->refusal(); !why.empty())
+      return op.emitOpError() << why;
+  ends = &fused;
+  buildBody(kernel, type.getNumElements() / op.getPartCount(), type.getElementType());
+  auto pipeline = cast<xfer::PipelineOp>(kernel.getEntry().back());
+  MLIRContext *context = builder.getContext();
+  pipeline.setImplementsAttr(xfer::CollectiveAttr::get(context, exchange.collective));
+  if (exchange.reduces() && exchange.combination->kind != comm::ReduceKind::Sum)
+    pipeline.setReductionAttr(comm::ReduceKindAttr::get(context, exchange.combination->kind));
+  return success();
+}
+
 void ExchangeBuilder::buildBody(xfer::KernelOp kernel, int64_t elements, Type moved) {
   OpBuilder at = OpBuilder::atBlockEnd(&kernel.getEntry());
   tile = xfer::TileType::get(at.getContext(), moved);
@@ -213,7 +231,8 @@ void ExchangeBuilder::buildBody(xfer::KernelOp kernel, int64_t elements, Type mo
                                         xfer::SymmType::get(at.getContext(), moved, chunk, schedule.getSlots(), parities,
                                                             inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
   flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(at.getContext()));
-  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(elements * scale), at.getI64IntegerAttr(chunk));
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(elements * scale), at.getI64IntegerAttr(chunk),
+                                           xfer::CollectiveAttr(), comm::ReduceKindAttr());
   for (Region *region : {&pipeline.getProduce(), &pipeline.getConsume()})
     region->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
   produce(pipeline.getProduce().front());
@@ -497,13 +516,30 @@ static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t row) {
   return exchange;
 }
 
-LogicalResult pkb::buildExchangeKernel(OpBuilder &builder, comm::CollectiveOpInterface op, xfer::ScheduleAttr schedule, StringRef name,
-                                       StringRef summary, MessageEnds &ends, function_ref<void(xfer::KernelOp)> created) {
+/// What `op` is for all ranks; fails where those of different rows do different things.
+static FailureOr<Exchange> commonExchangeOf(comm::CollectiveOpInterface op) {
   Exchange exchange = exchangeOf(op, 0);
   for (int64_t row = 1; row < op.getGroup().getNumRows(); ++row)
     if (!(exchangeOf(op, row) == exchange))
       return op.emitOpError() << "has another kernel for each row of its group, which cannot be fused";
-  return ExchangeBuilder(builder, op, schedule, op.getGroup(), exchange).buildFused(name, summary, ends, created);
+  return exchange;
+}
+
+LogicalResult pkb::appendExchange(comm::CollectiveOpInterface op, xfer::KernelOp kernel, MessageEnds &ends) {
+  FailureOr<Exchange> exchange = commonExchangeOf(op);
+  if (failed(exchange))
+    return failure();
+  OpBuilder builder(op.getContext());
+  return ExchangeBuilder(builder, op, kernel.getSchedule(), op.getGroup(), *exchange).append(kernel, ends);
+}
+
+LogicalResult pkb::buildExchangeKernel(OpBuilder &builder, comm::CollectiveOpInterface op, xfer::ScheduleAttr schedule,
+                                       StringRef name, StringRef summary, MessageEnds &ends,
+                                       function_ref<void(xfer::KernelOp)> created) {
+  FailureOr<Exchange> exchange = commonExchangeOf(op);
+  if (failed(exchange))
+    return failure();
+  return ExchangeBuilder(builder, op, schedule, op.getGroup(), *exchange).buildFused(name, summary, ends, created);
 }
 
 FailureOr<SmallVector<FlatSymbolRefAttr>> pkb::buildCollectiveKernels(OpBuilder &builder, comm::CollectiveOpInterface op, StringRef name,

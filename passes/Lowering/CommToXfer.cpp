@@ -352,8 +352,13 @@ LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
   }
   std::string name = "fused_" + std::to_string(shared.nextKernel++);
   OpBuilder atModule(function);
-  auto windowOfPlace = [&](int64_t number, RankedTensorType window) { return windowOf(op.getLoc(), window, places[number]); };
-  FailureOr<SmallVector<Value>> operands = buildFusedKernel(atModule, op, name, windowOfPlace);
+  auto windowOfPlace = [&](int64_t number, RankedTensorType window) {
+    return windowOf(op.getLoc(), window, places[number]);
+  };
+  auto scratch = [&](RankedTensorType type) -> Value {
+    return memref::AllocOp::create(builder, op.getLoc(), memoryType(type, 0));
+  };
+  FailureOr<SmallVector<Value>> operands = buildFusedKernel(atModule, op, name, {windowOfPlace, scratch});
   if (failed(operands))
     return failure();
   Location loc = op.getCollectives().front().getLoc();

@@ -9,8 +9,10 @@
 #include "passes/Lowering/FusedKernels.h"
 #include "passes/Lowering/CollectiveKernels.h"
 #include "passes/Lowering/Combination.h"
+#include "passes/Lowering/FusedArguments.h"
 
 #include "pkb/Analysis/FusedRegion.h"
+#include "pkb/Analysis/Phases.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 
@@ -21,20 +23,24 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 
 namespace {
 
-/// Builds the body of one kernel.
+/// Builds the pipeline of one region, in a kernel of its own or in one that is there.
 class FusedBuilder : public MessageEnds {
 public:
-  FusedBuilder(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, WindowOf windowOf)
-      : builder(builder), op(op), region(op), schedule(schedule), windowOf(windowOf), loc(region.collective().getLoc()) {}
+  FusedBuilder(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, FusedArguments &tensors)
+      : builder(builder), op(op), region(op), schedule(schedule), tensors(tensors), loc(region.collective().getLoc()) {}
 
-  FailureOr<SmallVector<Value>> build(StringRef name);
+  /// A kernel with this one collective.
+  LogicalResult build(StringRef name);
+  /// The next phase of `chain`.
+  LogicalResult append(xfer::KernelOp chain);
+  /// The comment above the emitted kernel.
+  std::string summary();
 
   Value load(OpBuilder &at, Value part, Value chunk) override;
   void store(OpBuilder &at, Value tile, Value part, Value chunk) override;
 
 private:
-  FailureOr<SmallVector<Value>> buildRows(StringRef name);
-  std::string summary();
+  LogicalResult buildRows(StringRef name);
   /// The tiles of one message that are made in one block, of a region over elements.
   struct Elements {
     OpBuilder &at;
@@ -71,13 +77,11 @@ private:
   comm::FusedOp op;
   FusedRegion region;
   xfer::ScheduleAttr schedule;
-  WindowOf windowOf;
+  FusedArguments &tensors;
   Location loc;
   xfer::KernelOp kernel;
   VectorType line;
   Value buffer, flags;
-  SmallVector<Value> operands; // of the launch
-  DenseMap<std::pair<int64_t, Type>, Value> arguments;
 };
 
 } // namespace
@@ -87,14 +91,7 @@ xfer::TileType FusedBuilder::tileType(Type element, bool full) {
 }
 
 /// The kernel's argument for a window of operand `number`.
-Value FusedBuilder::argumentFor(int64_t number, RankedTensorType window) {
-  Value &argument = arguments[{number, window}];
-  if (!argument) {
-    operands.push_back(windowOf(number, window));
-    argument = kernel.getEntry().addArgument(operands.back().getType(), loc);
-  }
-  return argument;
-}
+Value FusedBuilder::argumentFor(int64_t number, RankedTensorType window) { return tensors.of(op, number, window); }
 
 Value FusedBuilder::load(Side &side, BlockArgument leaf, RankedTensorType window, bool full) {
   Value &tile = side.loads[{leaf, window}];
@@ -272,20 +269,31 @@ void FusedBuilder::consume(Block &block) {
   }
 }
 
-FailureOr<SmallVector<Value>> FusedBuilder::build(StringRef name) {
+LogicalResult FusedBuilder::build(StringRef name) {
   std::string why;
   if (failed(region.check(why)))
     return op.emitOpError() << "has no form as one kernel: " << why;
   if (region.overRows())
     return buildRows(name);
-  if (failed(buildExchangeKernel(builder, region.collective(), schedule, name, summary(), *this, [&](xfer::KernelOp made) { kernel = made; })))
+  auto created = [&](xfer::KernelOp made) {
+    kernel = made;
+    tensors.setKernel(made);
+  };
+  if (failed(buildExchangeKernel(builder, region.collective(), schedule, name, summary(), *this, created)))
     return failure();
   if (auto predicted = op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName))
     kernel.setPredictedUsAttr(predicted);
-  return operands;
+  return success();
 }
 
-/// The comment above the emitted kernel.
+LogicalResult FusedBuilder::append(xfer::KernelOp chain) {
+  std::string why;
+  if (failed(region.check(why)))
+    return op.emitOpError() << "has no form as a phase of a kernel: " << why;
+  kernel = chain;
+  return appendExchange(region.collective(), chain, *this);
+}
+
 std::string FusedBuilder::summary() {
   std::string text, place;
   if (auto file = dyn_cast<FileLineColLoc>(loc))
@@ -297,33 +305,77 @@ std::string FusedBuilder::summary() {
   return text;
 }
 
-FailureOr<SmallVector<Value>> FusedBuilder::buildRows(StringRef name) {
+LogicalResult FusedBuilder::buildRows(StringRef name) {
   Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
   line = VectorType::get({16 / xfer::elementBytes(element)}, element);
   int64_t chunk = schedule.getChunk() / 16;
 
   comm::ReduceKind reduction = *region.collective().getReduceKind();
-  comm::ReduceKindAttr kind = reduction == comm::ReduceKind::Sum ? comm::ReduceKindAttr() : comm::ReduceKindAttr::get(builder.getContext(), reduction);
-  kernel = xfer::KernelOp::create(builder, loc, builder.getStringAttr(name), region.collective().getGroup(), schedule,
-                                  op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary()),
-                                  xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), kind, DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  comm::ReduceKindAttr kind = reduction == comm::ReduceKind::Sum
+                                  ? comm::ReduceKindAttr()
+                                  : comm::ReduceKindAttr::get(builder.getContext(), reduction);
+  kernel = xfer::KernelOp::create(
+      builder, loc, builder.getStringAttr(name), region.collective().getGroup(), schedule,
+      op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary()),
+      xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), kind,
+      DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  tensors.setKernel(kernel);
   Block &entry = kernel.getBody().emplaceBlock();
   OpBuilder at = OpBuilder::atBlockEnd(&entry);
   buffer = xfer::SymmBufferOp::create(at, loc,
                                       xfer::SymmType::get(at.getContext(), line, chunk, schedule.getSlots(), 2,
                                                           inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
   flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(at.getContext()));
-  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(region.rows()), at.getI64IntegerAttr(chunk));
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(region.rows()), at.getI64IntegerAttr(chunk),
+                                           xfer::CollectiveAttr(), comm::ReduceKindAttr());
   for (Region *part : {&pipeline.getProduce(), &pipeline.getConsume()})
     part->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
   produce(pipeline.getProduce().front());
   consume(pipeline.getConsume().front());
-  return operands;
+  return success();
 }
 
-FailureOr<SmallVector<Value>> pkb::buildFusedKernel(OpBuilder &builder, comm::FusedOp op, StringRef name, WindowOf windowOf) {
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+/// Builds the kernel of a chain of phases: a pipeline for each, and a sync before those that load what an earlier one
+/// has stored.
+static LogicalResult buildChain(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, StringRef name,
+                                FusedArguments &tensors) {
+  std::string summary;
+  for (comm::FusedOp phase : comm::getPhases(op))
+    summary += (summary.empty() ? "" : ", then ") + FusedBuilder(builder, phase, schedule, tensors).summary();
+  MLIRContext *context = builder.getContext();
+  auto kernel = xfer::KernelOp::create(
+      builder, op.getLoc(), builder.getStringAttr(name), op.getCollectives().front().getGroup(), schedule,
+      op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary),
+      xfer::CollectiveAttr::get(context, xfer::Collective::None), builder.getUnitAttr(), comm::ReduceKindAttr(),
+      DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
+  kernel.getBody().emplaceBlock();
+  tensors.setKernel(kernel);
+  for (comm::FusedOp phase : comm::getPhases(op)) {
+    if (failed(FusedBuilder(builder, phase, schedule, tensors).append(kernel)))
+      return failure();
+    auto pipeline = cast<xfer::PipelineOp>(kernel.getEntry().back());
+    if (std::optional<xfer::SyncScope> scope = neededSync(pipeline)) {
+      OpBuilder before(pipeline);
+      xfer::SyncOp::create(before, pipeline.getLoc(), *scope);
+    }
+  }
+  return success();
+}
+
+FailureOr<SmallVector<Value>> pkb::buildFusedKernel(OpBuilder &builder, comm::FusedOp op, StringRef name,
+                                                    FusedMemory memory) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (!schedule)
-    return op.emitOpError() << "must have a schedule (attribute " << xfer::kScheduleAttrName << "); run pkb-select-mechanism first";
-  return FusedBuilder(builder, op, schedule, windowOf).build(name);
+    return op.emitOpError() << "must have a schedule (attribute " << xfer::kScheduleAttrName
+                            << "); run pkb-select-mechanism first";
+  FusedArguments tensors(op, memory);
+  bool chain = !comm::getPhases(op).empty();
+  if (failed(chain ? buildChain(builder, op, schedule, name, tensors)
+                   : FusedBuilder(builder, op, schedule, tensors).build(name)))
+    return failure();
+  return SmallVector<Value>(tensors.operands());
 }

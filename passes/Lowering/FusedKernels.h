@@ -12,12 +12,18 @@
 
 namespace pkb {
 
-/// The memref of a window of the storage of operand `number` of a comm.fused: of its inputs, then its results.
-using WindowOf = llvm::function_ref<mlir::Value(int64_t number, mlir::RankedTensorType window)>;
+/// Where the launch of a fused kernel finds memory.
+struct FusedMemory {
+  /// The memref of a window of the storage of operand `number` of a comm.fused: of its inputs, then its results.
+  llvm::function_ref<mlir::Value(int64_t number, mlir::RankedTensorType window)> windowOf;
+  /// New memory, for what one phase leaves for another.
+  llvm::function_ref<mlir::Value(mlir::RankedTensorType type)> scratch;
+};
 
-/// Builds `xfer.kernel @name` for `op` by its schedule and gives the operands of its launch, each made by `windowOf`. Emits an error and fails where the
-/// region has no form as one kernel.
-llvm::FailureOr<llvm::SmallVector<mlir::Value>> buildFusedKernel(mlir::OpBuilder &builder, comm::FusedOp op, llvm::StringRef name, WindowOf windowOf);
+/// Builds `xfer.kernel @name` for `op` by its schedule and gives the operands of its launch, each made by `memory`.
+/// Emits an error and fails where the region has no form as one kernel.
+llvm::FailureOr<llvm::SmallVector<mlir::Value>> buildFusedKernel(mlir::OpBuilder &builder, comm::FusedOp op,
+                                                                 llvm::StringRef name, FusedMemory memory);
 
 } // namespace pkb
 

@@ -216,7 +216,8 @@ xfer::KernelOp pkb::buildBarrierKernel(OpBuilder &builder, Location loc, comm::G
   auto kernel = cast<xfer::KernelOp>(builder.create(state));
   OpBuilder at = OpBuilder::atBlockEnd(&kernel.getBody().emplaceBlock());
   Value flags = xfer::FlagsOp::create(at, loc, xfer::FlagsType::get(context));
-  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(0), at.getI64IntegerAttr(16));
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(0), at.getI64IntegerAttr(16),
+                                           xfer::CollectiveAttr(), comm::ReduceKindAttr());
   for (Region *region : {&pipeline.getProduce(), &pipeline.getConsume()})
     region->emplaceBlock().addArgument(xfer::ChunkType::get(context), loc);
   OpBuilder produce = OpBuilder::atBlockEnd(&pipeline.getProduce().front()), consume = OpBuilder::atBlockEnd(&pipeline.getConsume().front());

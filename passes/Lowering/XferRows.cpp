@@ -110,7 +110,7 @@ static std::optional<RowLayout> rowLayoutOf(MemRefType type, int64_t width) {
 
 FailureOr<Value> RowBody::addressOf(Operation *op, Value memory, int64_t width, int64_t &innerStride) {
   Location loc = op->getLoc();
-  auto argument = dyn_cast<BlockArgument>(memory);
+  BlockArgument argument = xfer::argumentBehind(memory);
   auto type = cast<MemRefType>(memory.getType());
   std::optional<RowLayout> layout = rowLayoutOf(type, width);
   if (!argument || !layout)

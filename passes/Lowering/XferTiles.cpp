@@ -99,7 +99,7 @@ Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, V
     Value first = indexConstant(builder, loc, cast<BlockArgument>(select.getTensors().front()).getArgNumber());
     number = arith::AddIOp::create(builder, loc, first, mapping.lookup(select.getRank()));
   } else {
-    number = indexConstant(builder, loc, cast<BlockArgument>(memory).getArgNumber());
+    number = indexConstant(builder, loc, xfer::argumentBehind(memory).getArgNumber());
   }
   Value pointer = createPointer<cuda::PointerOp>(builder, loc, number);
   if (windowOf(memory))
@@ -116,6 +116,8 @@ Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Valu
   if (type.getProtocol() == xfer::Protocol::Lines) {
     // A line holds half as many payload bytes as it has; chunks lie at their place in the message.
     Value base = createIndex<cuda::LLSlotOp>(builder, loc, kernel.parity, source);
+    if (int64_t behind = kernel.bufferOffsets.lookup(buffer))
+      base = arith::AddIOp::create(builder, loc, base, indexConstant(builder, loc, behind));
     Value twice = arith::MulIOp::create(builder, loc, chunk.start, indexConstant(builder, loc, 2 * layout.bytes));
     return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, base, twice));
   }

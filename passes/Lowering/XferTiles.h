@@ -18,9 +18,10 @@ namespace pkb {
 struct KernelFrame {
   xfer::KernelOp source;
   mlir::Value rank, block, epoch, parity;
-  int64_t size = 0;                 // ranks of the group
-  int64_t *nextSite = nullptr;      // sites are unique in the module
-  llvm::DenseMap<mlir::Value, int64_t> bufferOffsets; // bytes from the start of a staging half, by symm_buffer
+  int64_t size = 0;            // ranks of the group
+  int64_t *nextSite = nullptr; // sites are unique in the module
+  llvm::DenseMap<mlir::Value, int64_t>
+      bufferOffsets; // bytes from the start of a staging half or of LL lines, by symm_buffer
 
   int64_t takeSite() { return (*nextSite)++; }
 };

@@ -38,7 +38,7 @@ public:
   LogicalResult run(OpBuilder &builder);
 
 private:
-  void chooseLayout();
+  void chooseLayout(xfer::PipelineOp pipeline);
   void placeBuffers();
   int64_t sentBytes();
   LogicalResult expandPipeline(OpBuilder &builder, xfer::PipelineOp pipeline);
@@ -51,27 +51,39 @@ private:
   void forTargets(OpBuilder &builder, Location loc, Value peer, function_ref<void(OpBuilder &, Value)> emit);
   void expandSignal(OpBuilder &builder, xfer::SignalOp signal);
   void expandWait(OpBuilder &builder, xfer::WaitOp wait);
+  void expandSync(OpBuilder &builder, xfer::SyncOp sync);
+  Value flagValue(OpBuilder &builder, Location loc, Value chunk);
 
   xfer::KernelOp kernel;
   KernelFrame frame;
   ElementLayout layout;
   IRMapping mapping;
   DenseMap<Value, ChunkFrame> chunks; // by value of type !xfer.chunk, of the region at hand
-  int64_t stagingBytes = 0;
+  Value counted;                      // chunks of earlier pipelines that this block's flags have counted; null for none
+  int64_t stagingBytes = 0, syncs = 0;
 };
 
 } // namespace
 
+/// Element type of the buffer that a pipeline uses; null if it uses none.
+static Type bufferElementOf(xfer::PipelineOp pipeline) {
+  Type element;
+  pipeline.walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (auto buffer = operand.getDefiningOp<xfer::SymmBufferOp>())
+        element = buffer.getType().getElementType();
+  });
+  return element;
+}
+
 /// Kernels that compute have vectors of their element type, all others move bytes.
-void KernelExpansion::chooseLayout() {
-  for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>())
-    if (runsOverRows(pipeline)) {
-      // The elements of the message are whole lines.
-      auto buffer = *kernel.getEntry().getOps<xfer::SymmBufferOp>().begin();
-      Type element = buffer.getType().getElementType();
-      layout = {element, element, xfer::elementBytes(element), 1};
-      return;
-    }
+void KernelExpansion::chooseLayout(xfer::PipelineOp pipeline) {
+  if (runsOverRows(pipeline)) {
+    // The elements of the message are whole lines.
+    Type element = bufferElementOf(pipeline);
+    layout = {element, element, xfer::elementBytes(element), 1};
+    return;
+  }
   Type element;
   bool computes = kernel.getFused();
   kernel.walk([&](Operation *op) {
@@ -79,8 +91,8 @@ void KernelExpansion::chooseLayout() {
     if (auto load = dyn_cast<xfer::LoadOp>(op); load && !element)
       element = load.getTile().getType().getElementType();
   });
-  for (auto buffer : kernel.getEntry().getOps<xfer::SymmBufferOp>())
-    element = buffer.getType().getElementType();
+  if (Type moved = bufferElementOf(pipeline))
+    element = moved;
   if (computes) {
     layout = {element, element, xfer::elementBytes(element), 1};
     return;
@@ -91,10 +103,14 @@ void KernelExpansion::chooseLayout() {
 
 void KernelExpansion::placeBuffers() {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
+  int64_t lines = 0;
   for (auto buffer : kernel.getEntry().getOps<xfer::SymmBufferOp>()) {
     xfer::SymmType type = buffer.getType();
-    frame.bufferOffsets[buffer] = stagingBytes;
-    if (type.getProtocol() == xfer::Protocol::Staged)
+    bool staged = type.getProtocol() == xfer::Protocol::Staged;
+    frame.bufferOffsets[buffer] = staged ? stagingBytes : lines;
+    if (!staged)
+      lines += 2 * xfer::linesOf(buffer);
+    else
       stagingBytes += frame.size * schedule.getBlocks() * type.getSlots() * type.getChunk() *
                       xfer::elementBytes(type.getElementType());
   }
@@ -123,9 +139,8 @@ int64_t KernelExpansion::sentBytes() {
 LogicalResult KernelExpansion::run(OpBuilder &builder) {
   for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>())
     if (runsOverRows(pipeline) && kernel.getSchedule().getThreads() % 32 != 0)
-      return kernel.emitOpError() << "must have whole warps of 32 threads to work on rows, got: " << kernel.getSchedule().getThreads()
-                                  << " threads";
-  chooseLayout();
+      return kernel.emitOpError() << "must have whole warps of 32 threads to work on rows, got: "
+                                  << kernel.getSchedule().getThreads() << " threads";
   placeBuffers();
   Location loc = kernel.getLoc();
   xfer::ScheduleAttr schedule = kernel.getSchedule();
@@ -147,8 +162,12 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
   frame.rank = createIndex<cuda::RankOp>(body, loc);
   frame.block = createIndex<cuda::BlockIndexOp>(body, loc);
   for (Operation &op : kernel.getEntry()) {
-    if (isa<xfer::SymmBufferOp, xfer::FlagsOp>(op))
+    if (isa<xfer::SymmBufferOp, xfer::FlagsOp, memref::ReinterpretCastOp>(op))
       continue;
+    if (auto sync = dyn_cast<xfer::SyncOp>(op)) {
+      expandSync(body, sync);
+      continue;
+    }
     auto pipeline = dyn_cast<xfer::PipelineOp>(op);
     if (!pipeline)
       return op.emitOpError() << "must not stand at the top of a kernel";
@@ -162,6 +181,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
 LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::PipelineOp pipeline) {
   Location loc = pipeline.getLoc();
   xfer::ScheduleAttr schedule = kernel.getSchedule();
+  chooseLayout(pipeline);
   int64_t elements = pipeline.getElements() * layout.scale, chunk = pipeline.getChunk() * layout.scale;
   int64_t chunks = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
   int64_t depth = schedule.getDepth();
@@ -192,15 +212,22 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
     return expandRegion(at, region.front(), chunkAt(at, step));
   };
   Value step = loop.getInductionVar();
-  if (depth == 0)
-    return success(succeeded(guarded(nullptr, step, pipeline.getProduce())) &&
-                   succeeded(guarded(nullptr, step, pipeline.getConsume())));
-  Value pushes = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, step, mine);
-  if (failed(guarded(pushes, step, pipeline.getProduce())))
+  auto expand = [&]() -> LogicalResult {
+    if (depth == 0)
+      return success(succeeded(guarded(nullptr, step, pipeline.getProduce())) &&
+                     succeeded(guarded(nullptr, step, pipeline.getConsume())));
+    Value pushes = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, step, mine);
+    if (failed(guarded(pushes, step, pipeline.getProduce())))
+      return failure();
+    Value consumes = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::sge, step, constant(inside, depth));
+    Value behind = arith::SubIOp::create(inside, loc, step, constant(inside, depth));
+    return guarded(consumes, behind, pipeline.getConsume());
+  };
+  if (failed(expand()))
     return failure();
-  Value consumes = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::sge, step, constant(inside, depth));
-  Value behind = arith::SubIOp::create(inside, loc, step, constant(inside, depth));
-  return guarded(consumes, behind, pipeline.getConsume());
+  if (pipeline.countsByFlags() && pipeline->getNextNode())
+    counted = counted ? arith::AddIOp::create(builder, loc, counted, mine).getResult() : mine;
+  return success();
 }
 
 LogicalResult KernelExpansion::expandRegion(OpBuilder &builder, Block &block, const ChunkFrame &chunk) {
@@ -326,14 +353,33 @@ void KernelExpansion::forTargets(OpBuilder &builder, Location loc, Value peer,
   emit(inside, arith::RemUIOp::create(inside, loc, sum, indexConstant(inside, loc, frame.size)));
 }
 
+/// The value of a flag when `chunk` has been signalled.
+Value KernelExpansion::flagValue(OpBuilder &builder, Location loc, Value chunk) {
+  Value count = arith::AddIOp::create(builder, loc, chunks.lookup(chunk).step, indexConstant(builder, loc, 1));
+  if (counted)
+    count = arith::AddIOp::create(builder, loc, counted, count);
+  return createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, count);
+}
+
+/// The flags of a rank for itself count its syncs.
+void KernelExpansion::expandSync(OpBuilder &builder, xfer::SyncOp sync) {
+  Location loc = sync.getLoc();
+  cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());
+  if (sync.getScope() == xfer::SyncScope::Block)
+    return;
+  Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, indexConstant(builder, loc, ++syncs));
+  cuda::SignalOp::create(builder, loc, frame.rank, frame.block, value, frame.takeSite());
+  cuda::WaitBlocksOp::create(builder, loc, value, frame.takeSite());
+  cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());
+}
+
 void KernelExpansion::expandSignal(OpBuilder &builder, xfer::SignalOp signal) {
   if (signal.getInBand())
     return;
   Location loc = signal.getLoc();
   // All threads' stores come before the one release; it publishes them to the peer by cumulativity.
   cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());
-  Value count = arith::AddIOp::create(builder, loc, chunks.lookup(signal.getChunk()).step, indexConstant(builder, loc, 1));
-  Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, count);
+  Value value = flagValue(builder, loc, signal.getChunk());
   forTargets(builder, loc, signal.getPeer(), [&](OpBuilder &at, Value peer) {
     cuda::SignalOp::create(at, loc, peer, frame.block, value, frame.takeSite());
   });
@@ -343,8 +389,7 @@ void KernelExpansion::expandWait(OpBuilder &builder, xfer::WaitOp wait) {
   if (wait.getInBand())
     return;
   Location loc = wait.getLoc();
-  Value count = arith::AddIOp::create(builder, loc, chunks.lookup(wait.getChunk()).step, indexConstant(builder, loc, 1));
-  Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, count);
+  Value value = flagValue(builder, loc, wait.getChunk());
   forTargets(builder, loc, wait.getPeer(), [&](OpBuilder &at, Value peer) {
     cuda::WaitOp::create(at, loc, peer, frame.block, value, frame.takeSite());
   });

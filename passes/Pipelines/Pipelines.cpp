@@ -58,8 +58,10 @@ static LogicalResult buildComm(OpPassManager &manager, const PipelineOptions &op
   manager.addPass(createCSEPass());
   if (failed(addScript(manager, options.script, fail)) || failed(addPasses(manager, "comm-passes", options.commPasses, fail)))
     return failure();
-  if (options.fuse)
+  if (options.fuse) {
     manager.addPass(createFuseCollectivesPass());
+    manager.addPass(createChainCollectivesPass());
+  }
   SelectMechanismPassOptions select;
   select.target = options.target;
   select.targetFile = options.targetFile;

@@ -3,8 +3,8 @@
 
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/Cuda/IR/Cuda.h"
+#include "passes/Select/Chains.h"
 #include "passes/Select/Passes.h"
-#include "passes/Select/Schedules.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
@@ -17,6 +17,9 @@ namespace pkb {
 
 using namespace mlir;
 using namespace pkb;
+
+/// Marks, inside of this pass, a chain that is one all_reduce.
+static constexpr StringLiteral kTwoShotsAttrName = "two_shots";
 
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
@@ -57,6 +60,8 @@ struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismP
 private:
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  void considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                      std::optional<xfer::Mechanism> wanted);
 };
@@ -71,17 +76,117 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
   return take(op, what, exchange.messageBytes, MessageUnit::Bytes, enumerateChoices(&getContext(), exchange, machine), wanted);
 }
 
-LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+/// What the one collective of `op`, a region over elements, sends, and what its kernel touches.
+static Exchange exchangeOf(comm::FusedOp op, int64_t arenaBytes, const Machine &machine) {
+  Exchange exchange = exchangeOf(op.getCollectives().front(), arenaBytes, machine);
+  exchange.localBytes = 0;
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
+    exchange.localBytes += bytesOf(value);
+  return exchange;
+}
+
+/// Only kernels of ours compute.
+static SmallVector<Choice> enumerateFused(MLIRContext *context, const Exchange &exchange, const Machine &machine) {
+  SmallVector<Choice> choices = enumerateChoices(context, exchange, machine);
+  llvm::erase_if(choices, [](const Choice &choice) {
+    return choice.mechanism != xfer::Mechanism::LdSt && choice.mechanism != xfer::Mechanism::LL;
+  });
+  return choices;
+}
+
+/// The best legal choice by `wanted`, or by anything where nothing is asked for; null if there is none.
+static const Choice *bestOf(ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted) {
+  const Choice *best = nullptr;
+  for (const Choice &choice : choices)
+    if (choice.schedule && (!wanted || choice.mechanism == *wanted) &&
+        (!best || choice.predictedUs < best->predictedUs))
+      best = &choice;
+  return best;
+}
+
+static SmallVector<Choice> choicesOf(Operation *op, int64_t arenaBytes, const Machine &machine) {
+  if (auto fused = dyn_cast<comm::FusedOp>(op))
+    return enumerateFused(op->getContext(), exchangeOf(fused, arenaBytes, machine), machine);
+  return enumerateChoices(op->getContext(), exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine),
+                          machine);
+}
+
+/// Gives a chain its schedule, or takes it apart where its collectives are faster in kernels of their own, or cannot
+/// share one.
+LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &machine,
+                                               std::optional<xfer::Mechanism> wanted) {
+  SmallVector<Exchange> phases;
+  std::string names;
+  double apart = 0;
+  int64_t longest = 0;
+  for (comm::FusedOp phase : comm::getPhases(op)) {
+    phases.push_back(exchangeOf(phase, arenaBytes, machine));
+    names += (names.empty() ? "" : ", ") + phase.getCollectives().front()->getName().stripDialect().str();
+    longest = std::max(longest, phases.back().messageBytes);
+    // One that computes nothing could be done by anything.
+    bool computes = !phase.getEntry().getOps<aten::CallOp>().empty();
+    SmallVector<Choice> alone = computes ? enumerateFused(&getContext(), phases.back(), machine)
+                                         : enumerateChoices(&getContext(), phases.back(), machine);
+    const Choice *best = bestOf(alone, wanted);
+    apart += best ? best->predictedUs : 0;
+  }
+  bool twoShots = op->hasAttr(kTwoShotsAttrName);
+  SmallVector<Choice> choices =
+      enumerateChainChoices(&getContext(), phases, twoShots ? PhaseBorder::Block : PhaseBorder::Grid, machine);
+  const Choice *best = bestOf(choices, wanted);
+  bool given = op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+  if (given || (best && (twoShots || best->predictedUs <= apart))) {
+    op->removeAttr(kTwoShotsAttrName);
+    std::string what =
+        llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);
+    return take(op, what, longest, MessageUnit::Bytes, choices, wanted);
+  }
+  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select"))
+      << llvm::formatv(
+             "{0} get kernels of their own: {1}", names,
+             best ? llvm::formatv("predicted {0:F1} us, in one kernel {1:F1} us", apart, best->predictedUs).str()
+                  : "no mechanism can carry out all of them: " + choices.front().reason)
+             .str();
+  for (Operation *part : takeApart(op))
+    if (failed(isa<comm::FusedOp>(part) ? choose(cast<comm::FusedOp>(part), machine, wanted)
+                                        : choose(cast<comm::CollectiveOpInterface>(part), machine, wanted)))
+      return failure();
+  return success();
+}
+
+/// An all_reduce among more than two ranks in two shots, where that is predicted to be faster.
+void SelectMechanismPass::considerTwoShots(Operation *op, const Machine &machine,
+                                           std::optional<xfer::Mechanism> wanted) {
+  auto fused = dyn_cast<comm::FusedOp>(op);
+  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || (fused && FusedRegion(fused).overRows()) ||
+      !whyNotTwoShots(op).empty())
+    return;
+  Exchange whole = fused ? exchangeOf(fused, arenaBytes, machine)
+                         : exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine);
+  Exchange scatter = whole, gather = whole;
+  scatter.collective = xfer::Collective::ReduceScatter;
+  gather.collective = xfer::Collective::AllGather;
+  gather.reduction = std::nullopt;
+  for (Exchange *phase : {&scatter, &gather}) {
+    phase->messageBytes = whole.messageBytes / whole.ranks;
+    phase->wholeVectors = phase->messageBytes % 16 == 0;
+    phase->localBytes = whole.localBytes / 2 + phase->messageBytes;
+  }
+  SmallVector<Choice> oneShot = choicesOf(op, arenaBytes, machine),
+                      twoShots = enumerateChainChoices(&getContext(), {scatter, gather}, PhaseBorder::Block, machine);
+  const Choice *one = bestOf(oneShot, wanted), *two = bestOf(twoShots, wanted);
+  if (two && (!one || two->predictedUs < one->predictedUs))
+    if (comm::FusedOp chain = splitIntoTwoShots(op))
+      chain->setAttr(kTwoShotsAttrName, UnitAttr::get(&getContext()));
+}
+
+LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine,
+                                          std::optional<xfer::Mechanism> wanted) {
   FusedRegion region(op);
   if (!region.overRows()) {
     comm::CollectiveOpInterface collective = region.collective();
-    Exchange exchange = exchangeOf(collective, arenaBytes, machine);
-    exchange.localBytes = 0;
-    for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-      exchange.localBytes += bytesOf(value);
-    // Only kernels of ours compute.
-    SmallVector<Choice> choices = enumerateChoices(&getContext(), exchange, machine);
-    llvm::erase_if(choices, [](const Choice &choice) { return choice.mechanism != xfer::Mechanism::LdSt && choice.mechanism != xfer::Mechanism::LL; });
+    Exchange exchange = exchangeOf(op, arenaBytes, machine);
+    SmallVector<Choice> choices = enumerateFused(&getContext(), exchange, machine);
     std::string what = llvm::formatv("fused {0} of {1} bytes per peer among {2} ranks", collective->getName().stripDialect(),
                                      exchange.messageBytes, exchange.ranks);
     return take(op, what, exchange.messageBytes, MessageUnit::Bytes, choices, wanted);
@@ -94,54 +199,54 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);
 }
 
-/// The collective that `op` is or holds.
-static comm::CollectiveOpInterface collectiveOf(Operation *op) {
-  auto fused = dyn_cast<comm::FusedOp>(op);
-  return fused ? fused.getCollectives().front() : cast<comm::CollectiveOpInterface>(op);
+/// The collectives that `op` is or holds.
+static SmallVector<comm::CollectiveOpInterface> collectivesOf(Operation *op) {
+  if (auto fused = dyn_cast<comm::FusedOp>(op))
+    return fused.getCollectives();
+  return {cast<comm::CollectiveOpInterface>(op)};
 }
 
-static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit unit) {
-  comm::CollectiveOpInterface collective = collectiveOf(op);
-  MechanismDecision decision;
-  decision.function = functionNameOf(op);
-  decision.collective = collective->getName().stripDialect();
-  decision.group = collective.getGroup();
-  decision.amount = amount;
-  decision.unit = unit;
-  return decision;
+/// Reports `decision` for every collective that `op` is or holds.
+static void report(Operation *op, MechanismDecision decision, bool passed, StringRef name, const std::string &text) {
+  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
+    decision.collective = collective->getName().stripDialect();
+    decision.group = collective.getGroup();
+    auto options = remark::RemarkOpts::name(name).category("select");
+    if (passed)
+      remark::passed(collective.getLoc(), options) << describe(decision, text, op->getContext());
+    else
+      remark::analysis(collective.getLoc(), options) << describe(decision, text, op->getContext());
+  }
 }
 
 /// If `op` came with a schedule, says so and returns true.
-static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit) {
+static bool keeps(Operation *op, StringRef what, MechanismDecision decision) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (!schedule)
     return false;
-  MechanismDecision decision = decisionOf(op, amount, unit);
   decision.taken = schedule.getMechanism();
   decision.origin = MechanismOrigin::Given;
-  std::string text = llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken));
-  remark::analysis(op->getLoc(), remark::RemarkOpts::name("given-schedule").category("select")) << describe(decision, text, op->getContext());
+  report(op, decision, false, "given-schedule", llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken)).str());
   return true;
 }
 
 /// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
 LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                                         std::optional<xfer::Mechanism> wanted) {
-  if (keeps(op, what, amount, unit))
+  MechanismDecision decision;
+  decision.function = functionNameOf(op);
+  decision.amount = amount;
+  decision.unit = unit;
+  if (keeps(op, what, decision))
     return success();
-  MechanismDecision decision = decisionOf(op, amount, unit);
   decision.origin = wanted ? MechanismOrigin::Asked : MechanismOrigin::Fastest;
-  const Choice *best = nullptr;
+  const Choice *best = bestOf(choices, wanted);
   std::string table;
   for (const Choice &choice : choices) {
     table += llvm::formatv("{0}{1} {2}", table.empty() ? "" : ", ", xfer::stringifyMechanism(choice.mechanism),
                            choice.schedule ? llvm::formatv("{0:F1} us", choice.predictedUs).str()
                                            : "not legal: " + choice.reason);
     decision.options.push_back({choice.mechanism, choice.schedule ? std::optional(choice.predictedUs) : std::nullopt, choice.reason});
-    if (!choice.schedule || (wanted && choice.mechanism != *wanted))
-      continue;
-    if (!best || choice.predictedUs < best->predictedUs)
-      best = &choice;
   }
   if (!best)
     return op->emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
@@ -152,7 +257,7 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
   std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
                                    xfer::stringifyMechanism(best->mechanism), table);
   decision.taken = best->mechanism;
-  remark::passed(op->getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << describe(decision, text, &getContext());
+  report(op, decision, true, "mechanism", text);
   return success();
 }
 
@@ -190,8 +295,30 @@ void SelectMechanismPass::runOnOperation() {
   module->setAttr(xfer::kSmsAttrName, IntegerAttr::get(IntegerType::get(&getContext(), 64), machine->sms));
   module->setAttr(comm::kMeshAttrName,
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),
-                                      machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown, machine->multicast,
-                                      machine->copyEngines));
+                                      machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown,
+                                      machine->multicast, machine->copyEngines));
+  // What is one kernel changes first.
+  SmallVector<Operation *> allReduces;
+  SmallVector<comm::FusedOp> chains;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto fused = dyn_cast<comm::FusedOp>(op)) {
+      if (comm::getPhases(fused).empty())
+        allReduces.push_back(op);
+      return WalkResult::skip();
+    }
+    if (isa<comm::AllReduceOp>(op))
+      allReduces.push_back(op);
+    return WalkResult::advance();
+  });
+  for (Operation *op : allReduces)
+    considerTwoShots(op, *machine, wanted);
+  module.walk([&](comm::FusedOp op) {
+    if (!comm::getPhases(op).empty() && !op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
+      chains.push_back(op);
+  });
+  for (comm::FusedOp chain : chains)
+    if (failed(chooseChain(chain, *machine, wanted)))
+      return signalPassFailure();
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto fused = dyn_cast<comm::FusedOp>(op)) // what it holds is one kernel
       return failed(choose(fused, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::skip();

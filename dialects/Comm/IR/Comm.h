@@ -73,4 +73,9 @@ llvm::LogicalResult verifyUneven(mlir::Operation *op);
 #define GET_OP_CLASSES
 #include "dialects/Comm/IR/CommOps.h.inc"
 
+namespace pkb::comm {
+/// The phases of a region, in order; none where it holds its collective itself.
+llvm::SmallVector<FusedOp> getPhases(FusedOp op);
+} // namespace pkb::comm
+
 #endif // DIALECTS_COMM_IR_COMM_H

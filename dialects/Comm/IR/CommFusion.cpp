@@ -10,8 +10,12 @@ using namespace mlir;
 using namespace pkb::comm;
 
 SmallVector<CollectiveOpInterface> FusedOp::getCollectives() {
-  return llvm::to_vector(getEntry().getOps<CollectiveOpInterface>());
+  SmallVector<CollectiveOpInterface> found;
+  (*this)->walk([&](CollectiveOpInterface collective) { found.push_back(collective); });
+  return found;
 }
+
+SmallVector<FusedOp> pkb::comm::getPhases(FusedOp op) { return llvm::to_vector(op.getEntry().getOps<FusedOp>()); }
 
 LogicalResult FusedOp::verify() {
   // fused_c1
@@ -32,5 +36,15 @@ LogicalResult FusedOp::verify() {
     if (collective.getGroup() != collectives.front().getGroup())
       return emitOpError("must hold collectives of one group, got: ")
              << collectives.front().getGroup() << " and " << collective.getGroup();
+  // fused_c3
+  SmallVector<FusedOp> phases = getPhases(*this);
+  if (phases.empty())
+    return success();
+  for (Operation &op : getEntry().without_terminator())
+    if (!isa<FusedOp>(op))
+      return emitOpError("must hold phases only, got: ") << op.getName();
+  for (FusedOp phase : phases)
+    if (size_t count = phase.getCollectives().size(); count != 1 || !getPhases(phase).empty())
+      return emitOpError("must hold phases of one collective each, got: ") << count;
   return success();
 }

@@ -182,6 +182,12 @@ def Cuda_WaitOp : Cuda_FlagOp<"wait",
     "`pkb::wait<site>(args, peer, block, value)`: acquire at system scope, until the flag has at least this value",
     [MemRead, MemWrite]>;
 
+def Cuda_WaitBlocksOp : Cuda_Op<"wait_blocks", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "`pkb::wait_blocks<site>(args, value)`: acquire, until the flags of all blocks of this rank for this rank have at least this value";
+  let arguments = (ins Index:$value, I64Attr:$site);
+  let assemblyFormat = "$value `site` $site attr-dict";
+}
+
 //===----------------------------------------------------------------------===//
 // Data
 //===----------------------------------------------------------------------===//

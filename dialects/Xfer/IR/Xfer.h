@@ -49,6 +49,13 @@ int64_t elementBytes(mlir::Type type);
 /// Numbers per element of a tile: the length of a vector, else 1.
 int64_t elementWidth(mlir::Type type);
 
+/// Bytes of payload that a `lines` buffer holds of one rank: those of the longest message of the pipelines that use it,
+/// in whole lines.
+int64_t linesOf(SymmBufferOp buffer);
+
+/// The kernel's argument that `memory`, itself or another order of its elements, is; null for anything else.
+mlir::BlockArgument argumentBehind(mlir::Value memory);
+
 } // namespace pkb::xfer
 
 #endif // PKB_DIALECTS_XFER_IR_XFER_H

@@ -41,6 +41,14 @@ def Xfer_Collective : Xfer_Enum<"Collective", "what a kernel promises to compute
   I32EnumAttrCase<"Permute", 9, "permute">,
   I32EnumAttrCase<"Barrier", 10, "barrier">]>;
 
+def Xfer_SyncScope : Xfer_Enum<"SyncScope", "whose stores an xfer.sync makes loadable", [
+  I32EnumAttrCase<"Block", 0, "block">,
+  I32EnumAttrCase<"Grid", 1, "grid">]>;
+
+def Xfer_SyncScopeAttr : EnumAttr<Xfer_Dialect, Xfer_SyncScope, "sync_scope"> {
+  let assemblyFormat = "$value";
+}
+
 def Xfer_LibraryFunction : Xfer_Enum<"LibraryFunction", "what one call outside of our kernels does", [
   I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
   I32EnumAttrCase<"ReduceScatter", 1, "reduce_scatter">,

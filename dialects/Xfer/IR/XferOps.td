@@ -95,10 +95,12 @@ def Xfer_TransferOp : Xfer_Op<"transfer", [MemoryEffects<[MemRead, MemWrite]>, D
 def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock]> {
   let summary = "a kernel that all ranks of a group run together";
   let description = [{
-    The block arguments are the tensors in ordinary memory, contiguous. `memref<?xT>` is a tensor whose size differs between ranks; a tensor that
+    The block arguments are the tensors in ordinary memory, contiguous. (Another order of the elements of one of them is a `memref.reinterpret_cast` at the top
+    of the kernel.) `memref<?xT>` is a tensor whose size differs between ranks; a tensor that
     a rank does not have is a null pointer there. The schedule gives grid, block and chunking, the same on every rank. `predicted_us` is the cost
     model's time of one launch, in microseconds. In a `fused` kernel the messages are computed from the arguments, and the results from what the
-    collective gives.
+    collective gives. A kernel of several collectives in a row has a pipeline for each (a *phase*), which says itself what it implements; what a phase
+    leaves for a later one lies in an argument that the one stores and the other loads, behind an `xfer.sync`.
 
     `implements` names the collective whose contributions `pkb-verify-xfer` holds the kernel to; `none` promises nothing. With it go, where the
     collective has them: `by`, how contributions are combined (`sum` where nothing is said); `factors` of
@@ -111,7 +113,8 @@ def Xfer_KernelOp : Xfer_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, 
       any static ones;
     * `kernel_c2`: the mechanism is one that kernels can carry out (`ldst`, `ll`; with `copy_engine` an `xfer.transfer` before it has carried out its puts);
     * `kernel_c3`: `factors` has one number per rank, `root` is a rank of the group, `sources` has one entry per rank, each a rank or -1, and `counts` one per rank or pair, none
-      negative.
+      negative;
+    * `kernel_c4`: what the kernel implements is said by itself or, in a `fused` kernel, by its pipelines, not by both.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Comm_GroupAttr:$group, Xfer_ScheduleAttr:$schedule,
                        OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<StrAttr>:$summary, // free text, the comment above the emitted kernel
@@ -151,16 +154,39 @@ def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]>
   let description = [{
     Chunk c belongs to block `c mod blocks`. Step i of a block runs `produce` on its chunk i, if there is one, then `consume` on its chunk
     `i - depth`, if there is one; `depth` is the schedule's. A message of no elements has one empty chunk, so that every rank
-    still signals.
+    still signals. The pipelines of a kernel run one after the other. `implements`, and `reduction` where that is not a sum, are those of the kernel for this
+    pipeline alone.
 
     **Constraints:**
     * `pipeline_c1`: `elements` is not negative, `chunk` is positive, neither exceeds 2^56 (that it is a multiple of 16 bytes is seen by `pkb-verify-xfer`);
     * `pipeline_c2`: both regions have one argument, the chunk.
   }];
-  let arguments = (ins I64Attr:$elements, I64Attr:$chunk);
+  let arguments = (ins I64Attr:$elements, I64Attr:$chunk, OptionalAttr<Xfer_CollectiveAttr>:$implements, OptionalAttr<Comm_ReduceKindAttr>:$reduction);
   let regions = (region SizedRegion<1>:$produce, SizedRegion<1>:$consume);
-  let assemblyFormat = "$elements `by` $chunk attr-dict-with-keyword custom<ProduceConsume>($produce, $consume)";
+  let assemblyFormat = [{
+    $elements `by` $chunk (`implements` $implements^)? (`reduction` $reduction^)? attr-dict-with-keyword custom<ProduceConsume>($produce, $consume)
+  }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The collective that it carries out: its own, or that of its kernel.
+    ::pkb::xfer::Collective getCollective();
+    /// How that combines contributions.
+    ::pkb::comm::ReduceKind getCombination();
+    /// True if its chunks are signalled by flags, which count them behind those of earlier pipelines, and not by the data themselves.
+    bool countsByFlags();
+  }];
+}
+
+def Xfer_SyncOp : Xfer_Op<"sync", [HasParent<"KernelOp">, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "what earlier pipelines have stored in ordinary memory, later ones may load";
+  let description = [{
+    Of scope `grid`, every block of this rank waits until all blocks of this rank have come here: a later pipeline may load what any of them has stored.
+    Of scope `block`, nobody waits for another block: a later pipeline may load what the same block has stored.
+
+    Ranks do not wait for each other.
+  }];
+  let arguments = (ins Xfer_SyncScopeAttr:$scope);
+  let assemblyFormat = "$scope attr-dict";
 }
 
 def Xfer_ForPeersOp : Xfer_Op<"for_peers", [NoTerminator, SingleBlock, RecursiveMemoryEffects]> {

@@ -8,6 +8,8 @@
 
 #include "dialects/Xfer/IR/Xfer.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace pkb;
 using namespace pkb::xfer;
@@ -226,7 +228,50 @@ LogicalResult KernelOp::verify() {
       if (count < 0)
         return emitOpError() << "must have counts that are not negative, got: " << count;
   }
+  // kernel_c4
+  for (auto pipeline : getEntry().getOps<PipelineOp>()) {
+    if (pipeline.getImplements() && getImplements() != Collective::None)
+      return emitOpError() << "must leave it to its pipelines to say what they implement, got: "
+                           << stringifyCollective(getImplements());
+    if (pipeline.getImplements() && !getFused())
+      return emitOpError() << "must be fused where a pipeline implements a collective of its own, got: "
+                           << stringifyCollective(*pipeline.getImplements());
+  }
   return success();
+}
+
+BlockArgument pkb::xfer::argumentBehind(Value memory) {
+  while (auto cast = memory.getDefiningOp<memref::ReinterpretCastOp>())
+    memory = cast.getSource();
+  auto argument = dyn_cast<BlockArgument>(memory);
+  return argument && isa<KernelOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
+}
+
+int64_t pkb::xfer::linesOf(SymmBufferOp buffer) {
+  uint64_t longest = 0, bytes = elementBytes(buffer.getType().getElementType());
+  for (Operation *user : buffer.getBuffer().getUsers())
+    if (auto pipeline = user->getParentOfType<PipelineOp>())
+      longest = std::max<uint64_t>(longest, llvm::SaturatingMultiply<uint64_t>(pipeline.getElements(), bytes));
+  return llvm::alignTo(std::min<uint64_t>(longest, INT64_MAX / 4), 16);
+}
+
+Collective PipelineOp::getCollective() {
+  if (std::optional<Collective> own = getImplements())
+    return *own;
+  return cast<KernelOp>((*this)->getParentOp()).getImplements();
+}
+
+bool PipelineOp::countsByFlags() {
+  return (*this)
+      ->walk([](SignalOp signal) { return signal.getInBand() ? WalkResult::advance() : WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+pkb::comm::ReduceKind PipelineOp::getCombination() {
+  if (std::optional<comm::ReduceKind> own = getReduction())
+    return *own;
+  return getImplements() ? comm::ReduceKind::Sum
+                         : cast<KernelOp>((*this)->getParentOp()).getReduction().value_or(comm::ReduceKind::Sum);
 }
 
 LogicalResult PipelineOp::verify() {

@@ -25,6 +25,11 @@ enum class OperandAccess {
 /// On which side of the exchange a value is computed.
 enum class FusedSide { Message, Result };
 
+/// Fails where `op`, a region with one collective or a chain of phases, has no form as one kernel; `why` says so in
+/// words for the author of the program.
+llvm::LogicalResult checkFused(comm::FusedOp op, std::string &why);
+
+/// A region with one collective.
 class FusedRegion {
 public:
   explicit FusedRegion(comm::FusedOp op);

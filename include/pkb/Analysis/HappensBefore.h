@@ -31,6 +31,7 @@ private:
   struct Sent { // a signal or a put of LL lines that a rank has executed
     int64_t value;
     size_t snapshot;
+    int32_t pipeline, chunk;
   };
   struct Pushed { // a put
     int32_t pipeline, chunk;

@@ -32,6 +32,7 @@ struct TransferEvent {
   int32_t pipeline; // number of the pipeline in the kernel
   mlir::Operation *op;
   int64_t elements = 0; // put, read: of the message that the chunk is a piece of
+  int64_t flag = 0;     // signal, wait, out of band: chunks that the flag counts, those of earlier pipelines included
 
   bool all() const { return peer == kAllPeers; }
 };

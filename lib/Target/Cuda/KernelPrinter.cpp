@@ -395,6 +395,10 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
       })
       .Case([&](cuda::SignalOp signal) { return flag("signal", signal); })
       .Case([&](cuda::WaitOp wait) { return flag("wait", wait); })
+      .Case([&](cuda::WaitBlocksOp wait) {
+        line() << formatv("pkb::wait_blocks<{0}>(args, {1});\n", wait.getSite(), use(wait.getValue()));
+        return success();
+      })
       .Case([&](cuda::BlockBarrierOp barrier) {
         line() << formatv("pkb::block_barrier<{0}>(args);\n", barrier.getSite());
         return success();

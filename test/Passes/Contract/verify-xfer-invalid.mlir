@@ -649,55 +649,6 @@ xfer.kernel @waits_for_no_lines group(<[[0, 1]]>)
 
 // -----
 
-// XV205: two pipelines count their chunks on the same flags.
-// expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
-xfer.kernel @counts_twice group(<[[0, 1]]>)
-    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
-     {
-^bb0(%in: memref<8xf32>, %out: memref<16xf32>, %also: memref<16xf32>):
-  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
-  %flags = xfer.flags : !xfer.flags
-  // expected-note @+1 {{the earlier pipeline}}
-  xfer.pipeline 8 by 4 produce {
-  ^bb0(%c: !xfer.chunk):
-    %me = xfer.own_rank
-    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
-    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
-    xfer.signal %flags chunk %c after %sent
-    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
-  } consume {
-  ^bb0(%c: !xfer.chunk):
-    xfer.for_peers {
-    ^bb0(%peer: index):
-      %here = xfer.wait %flags peer %peer chunk %c
-      // expected-note @+1 {{the read that is not ordered before it}}
-      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
-      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
-    }
-  }
-  xfer.pipeline 8 by 4 produce {
-  ^bb0(%c: !xfer.chunk):
-    %me = xfer.own_rank
-    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
-    // expected-error @+1 {{'xfer.put' op XV503: a slot is written again before it has been read: rank 0 writes chunk 1 into slot 1 of buffer 0 on rank 1, which may still read chunk 1 there}}
-    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
-    // expected-error @+1 {{'xfer.signal' op XV205: a flag gets a smaller value than it had: an earlier pipeline of the kernel has counted its chunks on the same flags, and this one starts again}}
-    xfer.signal %flags chunk %c after %sent
-    xfer.store %tile to %also part %me chunk %c : <f32>, memref<16xf32>
-  } consume {
-  ^bb0(%c: !xfer.chunk):
-    xfer.for_peers {
-    ^bb0(%peer: index):
-      %here = xfer.wait %flags peer %peer chunk %c
-      // expected-error @+1 {{'xfer.consume' op XV502: a read of a symmetric buffer is not ordered after the write that it reads: rank 0 reads chunk 0 of rank 1 in staged buffer 0 without a wait for what rank 1 signals after writing it}}
-      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
-      xfer.store %got to %also part %peer chunk %c : <f32>, memref<16xf32>
-    }
-  }
-}
-
-// -----
-
 // XV205: a signal for a chunk that lies behind one that has been signalled.
 xfer.kernel @signals_backwards group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 1, slots = 4, unroll = 1>)
@@ -1165,30 +1116,44 @@ xfer.kernel @too_few_slots group(<[[0, 1]]>)
 
 // -----
 
-// XV407: all LL lines of a channel lie at the same place.
+// XV407: the messages of two phases do not fit together.
+// expected-error @+1 {{'xfer.kernel' op XV407: several buffers do not fit the LL lines of a channel together: 2 need 1572864 bytes of lines per rank, there are 1048576}}
 xfer.kernel @two_line_buffers group(<[[0, 1]]>)
-    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
-    implements all_gather {
-^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
-  // expected-note @+1 {{the other one}}
-  %other = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
-  // expected-error @+1 {{'xfer.symm_buffer' op XV407: several buffers share the LL lines of a channel: a kernel can have one}}
-  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
+    schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>) fused {
+^bb0(%in: memref<98304xf32>, %out: memref<196608xf32>, %more: memref<196608xf32>):
+  %other = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 2, lines>
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 2, lines>
   %flags = xfer.flags : !xfer.flags
-  xfer.pipeline 8 by 4 produce {
+  xfer.pipeline 98304 by 4 implements all_gather produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
-    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
-    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
+    %tile = xfer.load %in chunk %c : memref<98304xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 1, parities = 2, lines>
     xfer.signal %flags chunk %c after %sent in_band
-    xfer.store %tile to %out part %me chunk %c : <f32>, memref<16xf32>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<196608xf32>
   } consume {
   ^bb0(%c: !xfer.chunk):
     xfer.for_peers {
     ^bb0(%peer: index):
       %here = xfer.wait %flags peer %peer chunk %c in_band
-      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
-      xfer.store %got to %out part %peer chunk %c : <f32>, memref<16xf32>
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<196608xf32>
+    }
+  }
+  xfer.pipeline 98304 by 4 implements all_gather produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<98304xf32> -> <f32>
+    %sent = xfer.put %tile into %other chunk %c by ll : <f32>, <f32, chunk = 4, slots = 1, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    xfer.store %tile to %more part %me chunk %c : <f32>, memref<196608xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %other peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 2, lines> -> <f32>
+      xfer.store %got to %more part %peer chunk %c : <f32>, memref<196608xf32>
     }
   }
 }

@@ -93,7 +93,31 @@ PKB_DEVICE void wait(const Args<W, P> &args, int64_t source, int64_t block, uint
   }
 }
 
-/* 16 payload bytes as two LL lines at p + 32 * i: {word, epoch, word, epoch}. Needs no signal: the reader sees by the epochs. */
+/* Waits until every block of this rank has set its flag for this rank itself to `value`: a thread polls the flag of a
+ * block each. A barrier hands that on to the others. The whole grid must be resident. Returns early as wait does. */
+template <int Site, int W, int P>
+PKB_DEVICE void wait_blocks(const Args<W, P> &args, uint64_t value) {
+  namespace prim = detail::prim;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
+    return;
+  if (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE))
+    --value;
+  const int64_t rank = args.header.rank;
+  for (int64_t block = prim::thread(); block < prim::blocks(); block += prim::threads()) {
+    const char *flag = args.region[rank] + pkb_flag_offset(int(rank), block);
+    uint64_t polls = 0;
+    for (;;) {
+      const uint64_t seen = prim::flag_load<Site>(flag);
+      if (seen >= value)
+        break;
+      if (!prim::keep_spinning<detail::op_wait, Site>(args.header, polls, flag, rank, block, value, seen))
+        return;
+    }
+  }
+}
+
+/* 16 payload bytes as two LL lines at p + 32 * i: {word, epoch, word, epoch}. Needs no signal: the reader sees by the
+ * epochs. */
 template <int Site, class T, int N>
 PKB_DEVICE void store_ll(char *p, int64_t i, const vec<T, N> &v, uint64_t epoch) {
   static_assert(sizeof(T) * N == 16, "store_ll moves 16 payload bytes");

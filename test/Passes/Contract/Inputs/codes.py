@@ -16,11 +16,12 @@ def text(path):
 
 rows = re.findall(r'^PKB_TRANSFER_CODE\(\w+, "(\w+)", "([^"]+)"\)', text("include/pkb/Analysis/TransferCodes.def"), re.M)
 page = text("docs/Rationale/VerifyXfer.md")
-tests = text("test/Passes/Contract/verify-xfer-invalid.mlir")
+FILES = ("verify-xfer-invalid.mlir", "verify-xfer-phases-invalid.mlir")
+tests = "".join(text(f"test/Passes/Contract/{name}") for name in FILES)
 bad = []
 for code, title in rows:
     if f"op {code}: {title}: " not in tests:
-        bad.append(f"{code} rejects no program in verify-xfer-invalid.mlir")
+        bad.append(f"{code} rejects no program in {' or '.join(FILES)}")
     if f"| {code} | {title} |" not in page:
         bad.append(f"{code} has no row with its title in docs/Rationale/VerifyXfer.md")
 known = {code for code, _ in rows}

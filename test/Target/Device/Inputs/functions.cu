@@ -37,6 +37,7 @@ USE(epoch_end) { pkb::epoch_end<1>(args, 7); }
 USE(block_barrier) { pkb::block_barrier<1>(args); }
 USE(signal) { pkb::signal<1>(args, 1, 0, 7); }
 USE(wait) { pkb::wait<1>(args, 1, 0, 7); }
+USE(wait_blocks) { pkb::wait_blocks<1>(args, 7); }
 USE(row_reduce) {
   const auto load = [&](int64_t i) { return pkb::load<float, 4>(args.pointer[0], i, 1000); };
   SINK(float, (pkb::row_reduce<pkb::Reduce::max, 2>(1000, load, [&](int64_t, const auto &v) { return v; })[0]));

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//===- Chains.cpp - several collectives in one kernel, or not -----------===//
+
+#include "passes/Select/Chains.h"
+
+#include "pkb/Analysis/FusedRegion.h"
+#include "pkb_rt/layout.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace pkb;
+
+static const Choice *choiceOf(ArrayRef<Choice> choices, xfer::Mechanism mechanism) {
+  return llvm::find_if(choices, [&](const Choice &choice) { return choice.mechanism == mechanism; });
+}
+
+/// Bytes of LL lines that a message needs.
+static int64_t linesOf(const Exchange &exchange) {
+  return 2 * static_cast<int64_t>(llvm::alignTo(exchange.messageBytes, 16));
+}
+
+SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Exchange> phases, PhaseBorder border,
+                                               const Machine &machine) {
+  // The longest message makes the schedule; every phase has buffers of its own.
+  Exchange longest =
+      *llvm::max_element(phases, [](const Exchange &a, const Exchange &b) { return a.messageBytes < b.messageBytes; });
+  int64_t headroom = pkb_stage_offset(longest.ranks);
+  longest.arenaBytes = headroom + (longest.arenaBytes - headroom) / static_cast<int64_t>(phases.size());
+  SmallVector<Choice> schedules = enumerateChoices(context, longest, machine), choices;
+  int64_t lines = 0;
+  for (const Exchange &phase : phases)
+    lines += linesOf(phase);
+  for (xfer::Mechanism mechanism : {xfer::Mechanism::LdSt, xfer::Mechanism::LL}) {
+    Choice choice = *choiceOf(schedules, mechanism);
+    choice.predictedUs = machine.rates.kernelUs;
+    for (const Exchange &phase : phases) {
+      SmallVector<Choice> alone = enumerateChoices(context, phase, machine);
+      const Choice *own = choiceOf(alone, mechanism);
+      if (!own->schedule && choice.schedule) {
+        choice.schedule = {};
+        choice.reason = own->reason;
+      }
+      choice.predictedUs += own->predictedUs - machine.rates.kernelUs;
+    }
+    // A flag among the blocks of one device does not cross the link.
+    double sync = machine.rates.orderUs + (border == PhaseBorder::Grid ? machine.rates.hopUs / 2 : 0);
+    choice.predictedUs += sync * (phases.size() - 1);
+    if (int64_t room = pkb_ll_slot_bytes(longest.ranks);
+        mechanism == xfer::Mechanism::LL && choice.schedule && lines > room) {
+      choice.schedule = {};
+      choice.reason =
+          llvm::formatv("{0} messages need {1} bytes of LL lines, there are {2}", phases.size(), lines, room);
+    }
+    choices.push_back(choice);
+  }
+  return choices;
+}
+
+//===----------------------------------------------------------------------===//
+// Apart
+//===----------------------------------------------------------------------===//
+
+SmallVector<Operation *> pkb::takeApart(comm::FusedOp chain) {
+  OpBuilder builder(chain);
+  IRMapping mapping;
+  mapping.map(chain.getEntry().getArguments(), chain.getInputs());
+  SmallVector<Operation *> parts;
+  for (comm::FusedOp phase : comm::getPhases(chain)) {
+    bool computes = llvm::any_of(phase.getEntry().without_terminator(), [](Operation &op) {
+      return !isa<comm::CollectiveOpInterface, aten::AsStridedOp>(op);
+    });
+    if (computes) {
+      parts.push_back(builder.clone(*phase, mapping));
+      continue;
+    }
+    IRMapping inner;
+    for (auto [argument, input] : llvm::zip_equal(phase.getEntry().getArguments(), phase.getInputs()))
+      inner.map(argument, mapping.lookup(input));
+    for (Operation &op : phase.getEntry().without_terminator()) {
+      Operation *clone = builder.clone(op, inner);
+      if (isa<comm::CollectiveOpInterface>(clone))
+        parts.push_back(clone);
+    }
+    for (auto [result, value] : llvm::zip_equal(phase.getResults(), phase.getEntry().getTerminator()->getOperands()))
+      mapping.map(result, inner.lookup(value));
+  }
+  for (auto [result, value] : llvm::zip_equal(chain.getResults(), chain.getEntry().getTerminator()->getOperands()))
+    result.replaceAllUsesWith(mapping.lookup(value));
+  chain.erase();
+  return parts;
+}
+
+//===----------------------------------------------------------------------===//
+// Two shots
+//===----------------------------------------------------------------------===//
+
+static comm::AllReduceOp allReduceOf(Operation *op) {
+  if (auto fused = dyn_cast<comm::FusedOp>(op)) {
+    SmallVector<comm::CollectiveOpInterface> collectives = fused.getCollectives();
+    return collectives.size() == 1 ? dyn_cast<comm::AllReduceOp>(collectives.front().getOperation())
+                                   : comm::AllReduceOp();
+  }
+  return dyn_cast<comm::AllReduceOp>(op);
+}
+
+std::string pkb::whyNotTwoShots(Operation *op) {
+  comm::AllReduceOp reduce = allReduceOf(op);
+  if (!reduce)
+    return "it is no all_reduce";
+  if (reduce.getFactors() || comm::getExchange(op))
+    return "its ranks do not all do the same";
+  RankedTensorType type = reduce.getInput().getType();
+  int64_t ranks = reduce.getGroup().getSize();
+  if (ranks <= 2)
+    return "two ranks have nothing to share";
+  if (!aten::isDense(type) || aten::getLayout(type).offset != 0)
+    return "its tensor does not lie in one piece";
+  if (type.getNumElements() == 0 || type.getNumElements() % ranks != 0)
+    return llvm::formatv("{0} elements are no whole number for each of {1} ranks", type.getNumElements(), ranks);
+  return "";
+}
+
+namespace {
+
+/// A phase under construction.
+class PhaseMaker {
+public:
+  PhaseMaker(OpBuilder &builder, Location loc) : builder(builder), loc(loc), inside(builder.getContext()) {
+    inside.setInsertionPointToEnd(body.get());
+  }
+
+  /// The value of the phase that stands for `outer`, which becomes an input.
+  Value input(Value outer) {
+    Value &inner = known[outer];
+    if (!inner) {
+      inputs.push_back(outer);
+      inner = body->addArgument(outer.getType(), loc);
+    }
+    return inner;
+  }
+  comm::FusedOp finish(ValueRange yielded) {
+    comm::YieldOp::create(inside, loc, yielded);
+    auto phase = comm::FusedOp::create(builder, loc, yielded.getTypes(), inputs);
+    phase.getBody().push_back(body.release());
+    return phase;
+  }
+
+  OpBuilder &builder;
+  Location loc;
+  std::unique_ptr<Block> body = std::make_unique<Block>();
+  OpBuilder inside;
+
+private:
+  DenseMap<Value, Value> known;
+  SmallVector<Value> inputs;
+};
+
+} // namespace
+
+/// Clones into the phase what `value` of the region of the all_reduce is computed from.
+static Value cloneInto(PhaseMaker &phase, Value value, IRMapping &mapping, DenseMap<Value, Value> &outer) {
+  if (Value known = mapping.lookupOrNull(value))
+    return known;
+  if (Value outside = outer.lookup(value)) {
+    mapping.map(value, phase.input(outside));
+    return mapping.lookup(value);
+  }
+  Operation *maker = value.getDefiningOp();
+  for (Value operand : maker->getOperands())
+    cloneInto(phase, operand, mapping, outer);
+  phase.inside.clone(*maker, mapping);
+  return mapping.lookup(value);
+}
+
+comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
+  comm::AllReduceOp reduce = allReduceOf(op);
+  Location loc = reduce.getLoc();
+  RankedTensorType whole = reduce.getInput().getType();
+  int64_t ranks = reduce.getGroup().getSize();
+  auto flat = [&](int64_t elements) { return RankedTensorType::get({elements}, whole.getElementType()); };
+  RankedTensorType all = flat(whole.getNumElements()), part = flat(whole.getNumElements() / ranks);
+
+  OpBuilder builder(op);
+  auto chain = comm::FusedOp::create(builder, loc, op->getResultTypes(), op->getOperands());
+  Block &body = chain.getBody().emplaceBlock();
+  DenseMap<Value, Value> outer; // what the all_reduce's region, or the operation itself, reads -> the chain's
+  auto fused = dyn_cast<comm::FusedOp>(op);
+  for (auto [number, operand] : llvm::enumerate(op->getOperands()))
+    outer[fused ? Value(fused.getEntry().getArgument(number)) : operand] = body.addArgument(operand.getType(), loc);
+  OpBuilder inChain = OpBuilder::atBlockEnd(&body);
+
+  PhaseMaker scatter(inChain, loc);
+  IRMapping before;
+  Value message = cloneInto(scatter, reduce.getInput(), before, outer);
+  if (whole != all)
+    message = aten::AsStridedOp::create(scatter.inside, loc, all, message);
+  auto mine =
+      comm::ReduceScatterOp::create(scatter.inside, loc, part, reduce.getKind(), ValueRange(message), reduce.getGroup(),
+                                    DenseF64ArrayAttr(), reduce.getAccumulation(), reduce.getDeterministic());
+  comm::FusedOp first = scatter.finish(mine->getResults());
+
+  PhaseMaker gather(inChain, loc);
+  auto sums = comm::AllGatherOp::create(gather.inside, loc, TypeRange{all}, gather.input(first.getResult(0)),
+                                        reduce.getGroup());
+  Value sum = sums.getResult(0);
+  if (whole != all)
+    sum = aten::AsStridedOp::create(gather.inside, loc, whole, sum);
+  SmallVector<Value> yielded{sum};
+  if (fused) {
+    IRMapping after;
+    after.map(reduce.getResult(), sum);
+    yielded.clear();
+    for (Value value : fused.getEntry().getTerminator()->getOperands())
+      yielded.push_back(cloneInto(gather, value, after, outer));
+  }
+  comm::FusedOp second = gather.finish(yielded);
+  comm::YieldOp::create(inChain, loc, second.getResults());
+  std::string why;
+  if (failed(checkFused(chain, why))) {
+    chain.erase();
+    return {};
+  }
+  op->replaceAllUsesWith(chain.getResults());
+  op->erase();
+  return chain;
+}
