@@ -93,6 +93,8 @@ pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor 
 
 const char *pkb_program_manifest(const pkb_program *program) { return program ? program->manifest.text.c_str() : ""; }
 
+const char *pkb_program_notes(const pkb_program *program) { return program ? program->notes.c_str() : ""; }
+
 pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
                             pkb_tensor *outputs, int32_t n_outputs) {
   if (!program) {
