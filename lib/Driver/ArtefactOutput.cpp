@@ -50,6 +50,6 @@ Error pkb::writeArtefact(const EmittedProgram &program, StringRef bundle,
     WithColor::remark(errs(), "pkb-opt") << text << "\n";
   };
   if (pkb_artefact_write(&desc, path.c_str()) != PKB_OK)
-    return createStringError(pkb_last_error());
+    return createStringError(Twine(pkb_last_error()));
   return Error::success();
 }

@@ -110,9 +110,7 @@ void runSingle(Options &options, Report &report) {
 /// Writes the program as one Python file; the package does it.
 void writeSolution(const Options &options) {
   std::string folder = makeTemporaryFolder("solution"), python = findPython();
-  std::map<std::string, std::string> environment = pythonEnvironment();
-  environment["PKB_LIBRARY_DIR"] = libraryFolder();
-  Child child({python, "-m", "pkb.solution", options.job.program, options.solution}, environment, folder + "/log");
+  Child child({python, "-m", "pkb.solution", options.job.program, options.solution}, pythonEnvironment(), folder + "/log");
   std::optional<int> status = child.wait(after(options.timeout));
   if (status != 0) {
     std::string line = child.lastLogLine();
