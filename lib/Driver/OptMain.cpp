@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "pkb/Driver/OptMain.h"
+#include "pkb/Driver/ArtefactOutput.h"
 #include "pkb/Driver/DumpDir.h"
 #include "pkb/Driver/Explain.h"
 #include "pkb/Frontend/ImportBundle.h"
@@ -36,6 +37,8 @@ static EmitKind resolve(const OptRequest &request) {
   StringRef extension = llvm::sys::path::extension(request.output);
   if (extension == ".cu")
     return EmitKind::Cuda;
+  if (extension == ".pkx")
+    return EmitKind::Artefact;
   if (extension == ".mlirbc")
     return EmitKind::Bytecode;
   return EmitKind::Mlir;
@@ -256,16 +259,20 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
                 const MlirOptMainConfig &requested) {
   StringRef extension = llvm::sys::path::extension(request.output);
   if (request.emit == EmitKind::Auto &&
-      llvm::is_contained({".pkb", ".pkx", ".cubin", ".ptx", ".o", ".so"},
+      llvm::is_contained({".pkb", ".cubin", ".ptx", ".o", ".so"},
                          extension))
     return fail("cannot write '" + request.output +
-                "': what is written has the extension .cu, .mlir or .mlirbc, "
-                "or is named by --emit");
+                "': what is written has the extension .cu, .pkx, .mlir or "
+                ".mlirbc, or is named by --emit");
   EmitKind emit = resolve(request);
   MlirOptMainConfig config = requested;
   if (emit != EmitKind::Mlir)
     config.emitBytecode(true);
-  if (emit == EmitKind::Cuda && !config.inputSplitMarker().empty())
+  bool emitsCuda = emit == EmitKind::Cuda || emit == EmitKind::Artefact;
+  if (emit == EmitKind::Artefact && request.output == "-")
+    return fail("an artefact is not written to standard output; name a file "
+                "with -o X.pkx");
+  if (emitsCuda && !config.inputSplitMarker().empty())
     return fail("a split input cannot be emitted as CUDA; emit MLIR, or leave "
                 "out --split-input-file");
 
@@ -280,6 +287,7 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
     if (llvm::Error error = dumpInto(config, request.dumpFolder))
       return fail(llvm::toString(std::move(error)));
   std::unique_ptr<llvm::MemoryBuffer> buffer;
+  StringRef bundle;
   if (looksLikeBundle(files->front()->getBuffer()) || files->size() > 1) {
     auto imported = importToBytecode(*files, request, registry);
     if (!imported)
@@ -287,6 +295,8 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
     buffer = std::move(*imported);
     if (request.explain != ExplainKind::None)
       explanation.setSourceLines(sourceLinesOf(*files, request));
+    if (files->size() == 1) // programs of torch.export carry no source
+      bundle = files->front()->getBuffer();
   } else if (llvm::is_contained({".pkb", ".pt2"},
                                 llvm::sys::path::extension(request.input))) {
     return fail("bundle '" + request.input +
@@ -304,13 +314,17 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   if (request.explain != ExplainKind::None)
     if (int status = writeExplanation(explanation, request))
       return status;
-  if (emit == EmitKind::Cuda) {
+  if (emitsCuda) {
     auto program = emitCudaFrom(text, request.input, registry);
     if (failed(program))
       return fail("cannot emit CUDA from '" + request.input +
                   "'; run the whole pipeline "
                   "(--pkb-pipeline=target=<machine>x<ranks>) first");
-    return writeProgram(*program, request.output);
+    if (emit == EmitKind::Cuda)
+      return writeProgram(*program, request.output);
+    if (llvm::Error error = writeArtefact(*program, bundle, request.output))
+      return fail(llvm::toString(std::move(error)));
+    return 0;
   }
   if (llvm::Error error = writeOutput(request.output, text))
     return fail("cannot write output '" + request.output +

@@ -20,6 +20,12 @@ void fillTensor(const Shape &shape, pkb_tensor *out) {
 
 pkb_status nullArgument(const char *name) { return setLastError(PKB_ERROR_ARGUMENT, cat(name, " is null")); }
 
+/// A forked child must not touch the device, nor speak on its parent's sockets.
+pkb_status refuseChild() {
+  return setLastError(PKB_ERROR_ARGUMENT, "this process is a forked child of the one that made the context, and CUDA does not survive a fork; make a new "
+                                          "context here, or start processes by spawn");
+}
+
 } // namespace
 
 extern "C" {
@@ -32,10 +38,14 @@ pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out) {
   return guarded([&] { *out = new pkb_context(*desc); });
 }
 
-void pkb_context_destroy(pkb_context *context) { delete context; }
+void pkb_context_destroy(pkb_context *context) {
+  if (context && !context->forked()) { // what a child has of it goes with the child
+    delete context;
+  }
+}
 
 void pkb_context_abort(pkb_context *context, const char *reason) {
-  if (context) {
+  if (context && !context->forked()) {
     context->leave(reason && *reason ? reason : "this rank has left");
   }
 }
@@ -45,13 +55,20 @@ pkb_status pkb_program_load(pkb_context *context, const char *path, const char *
     return nullArgument(!context ? "context" : !path ? "path" : "out");
   }
   *out = nullptr;
+  if (context->forked()) {
+    return refuseChild();
+  }
   if (context->lost()) {
     return setLastError(PKB_ERROR_PEER_LOST, context->lostText());
   }
   return guarded([&] { *out = new pkb_program(*context, path, cache_dir ? cache_dir : ""); });
 }
 
-void pkb_program_unload(pkb_program *program) { delete program; }
+void pkb_program_unload(pkb_program *program) {
+  if (program && !program->context.forked()) {
+    delete program;
+  }
+}
 
 pkb_context *pkb_program_context(const pkb_program *program) { return program ? &program->context : nullptr; }
 
@@ -93,10 +110,15 @@ pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor 
 
 const char *pkb_program_manifest(const pkb_program *program) { return program ? program->manifest.text.c_str() : ""; }
 
+const char *pkb_program_notes(const pkb_program *program) { return program ? program->notes.c_str() : ""; }
+
 pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
                             pkb_tensor *outputs, int32_t n_outputs) {
   if (!program) {
     return nullArgument("program");
+  }
+  if (__builtin_expect(program->context.forked(), 0)) {
+    return refuseChild();
   }
   return program->call(static_cast<pkb_cu_stream>(stream), inputs, n_inputs, outputs, n_outputs);
 }
@@ -105,12 +127,18 @@ pkb_status pkb_program_refuse(pkb_program *program, const char *reason) {
   if (!program) {
     return nullArgument("program");
   }
+  if (program->context.forked()) {
+    return refuseChild();
+  }
   return program->refuseCall(reason && *reason ? reason : "the caller gave no reason");
 }
 
 pkb_status pkb_context_synchronize(pkb_context *context, void *stream) {
   if (!context) {
     return nullArgument("context");
+  }
+  if (context->forked()) {
+    return refuseChild();
   }
   const pkb_driver *driver = context->driver;
   driver->ctx_set_current(context->cuda);

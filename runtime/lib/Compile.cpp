@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <fstream>
 #include <spawn.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,17 +30,6 @@ bool isFile(const std::string &path) {
 bool isDirectory(const std::string &path) {
   struct stat status;
   return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-void makeDirectories(const std::string &path) {
-  for (size_t at = 1; at != std::string::npos;) {
-    at = path.find('/', at + 1);
-    std::string part = path.substr(0, at);
-    if (!isDirectory(part) && mkdir(part.c_str(), 0777) != 0 && errno != EEXIST) {
-      fail(PKB_ERROR_PROGRAM, "cannot make the cache directory '", part, "': ", std::strerror(errno),
-           "; set PKB_CACHE_DIR to a writable one");
-    }
-  }
 }
 
 std::string findInPath(const std::string &name) {
@@ -94,72 +82,17 @@ std::string firstLines(const std::string &text, size_t count) {
   return head;
 }
 
-std::string hostCompiler() {
-  std::string asked = environmentText("PKB_CXX");
-  if (!asked.empty()) {
-    std::string found = findInPath(asked);
-    if (found.empty()) {
-      fail(PKB_ERROR_PROGRAM, "PKB_CXX names '", asked, "', which is not an executable");
+std::vector<std::string> compileOptions(const std::string &include) {
+  std::vector<std::string> options = {"-std=c++17", "-I" + include};
+  std::string extra = environmentText("PKB_COMPILE_OPTIONS");
+  for (size_t begin = 0; begin < extra.size();) {
+    size_t end = std::min(extra.find(' ', begin), extra.size());
+    if (end > begin) {
+      options.push_back(extra.substr(begin, end - begin));
     }
-    return found;
+    begin = end + 1;
   }
-  for (const char *name : {"clang++-22", "clang++", "g++", "c++"}) {
-    std::string found = findInPath(name);
-    if (!found.empty()) {
-      return found;
-    }
-  }
-  fail(PKB_ERROR_PROGRAM,
-       "no C++ compiler found to build a program for emulated ranks; install clang or g++, or set PKB_CXX");
-}
-
-std::string findNvcc() {
-  std::string home = environmentText("CUDA_HOME");
-  for (const std::string &candidate : {home.empty() ? std::string("nvcc") : home + "/bin/nvcc", std::string("nvcc"),
-                                       std::string("/usr/local/cuda/bin/nvcc")}) {
-    std::string found = findInPath(candidate);
-    if (!found.empty()) {
-      return found;
-    }
-  }
-  return "";
-}
-
-/// An exclusive lock on a file, so that several ranks compile a program once.
-class FileLock {
-public:
-  explicit FileLock(const std::string &path) : fd(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666)) {
-    if (fd < 0) {
-      fail(PKB_ERROR_PROGRAM, "cannot write '", path, "': ", std::strerror(errno),
-           "; set PKB_CACHE_DIR to a writable directory");
-    }
-    while (flock(fd, LOCK_EX) != 0 && errno == EINTR) {
-    }
-  }
-  ~FileLock() { close(fd); }
-  FileLock(const FileLock &) = delete;
-
-private:
-  int fd;
-};
-
-void writeFile(const std::string &path, const std::string &bytes) {
-  std::ofstream stream(path, std::ios::binary | std::ios::trunc);
-  stream.write(bytes.data(), std::streamsize(bytes.size()));
-  stream.close();
-  if (!stream) {
-    unlink(path.c_str());
-    fail(PKB_ERROR_PROGRAM, "cannot write '", path, "': ", std::strerror(errno));
-  }
-}
-
-void runCompiler(const CompileRequest &request, const std::vector<std::string> &arguments, const std::string &result) {
-  std::string output;
-  int status = runProgram(arguments, output);
-  if (status != 0 || !isFile(result)) {
-    unlink(result.c_str());
-    fail(PKB_ERROR_PROGRAM, "'", request.path, "' does not compile with ", arguments[0], ":\n", firstLines(output, 12));
-  }
+  return options;
 }
 
 } // namespace
@@ -251,25 +184,78 @@ int runProgram(const std::vector<std::string> &arguments, std::string &output) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-std::string compileProgram(const CompileRequest &request) {
-  std::string include = includeDirectory();
-  std::string cache = request.cacheDir.empty() ? environmentText("PKB_CACHE_DIR") : request.cacheDir;
-  if (cache.empty()) {
-    std::string home = environmentText("HOME");
-    cache = (home.empty() ? "/tmp" : home) + "/.cache/pkb";
-  }
-  makeDirectories(cache);
-
-  std::vector<std::string> options = {"-std=c++17", "-I" + include};
-  std::string compiler, nvcc, extra = environmentText("PKB_COMPILE_OPTIONS");
-  for (size_t begin = 0; begin < extra.size();) {
-    size_t end = std::min(extra.find(' ', begin), extra.size());
-    if (end > begin) {
-      options.push_back(extra.substr(begin, end - begin));
+std::string hostCompiler() {
+  std::string asked = environmentText("PKB_CXX");
+  if (!asked.empty()) {
+    std::string found = findInPath(asked);
+    if (found.empty()) {
+      fail(PKB_ERROR_PROGRAM, "PKB_CXX names '", asked, "', which is not an executable");
     }
-    begin = end + 1;
+    return found;
   }
-  std::string arch = cat("sm_", request.capability, request.capability >= 90 ? "a" : "");
+  for (const char *name : {"clang++-22", "clang++", "g++", "c++"}) {
+    std::string found = findInPath(name);
+    if (!found.empty()) {
+      return found;
+    }
+  }
+  fail(PKB_ERROR_PROGRAM,
+       "no C++ compiler found to build a program for emulated ranks; install clang or g++, or set PKB_CXX");
+}
+
+std::string findNvcc() {
+  std::string asked = environmentText("PKB_NVCC");
+  if (asked == "none") {
+    return "";
+  }
+  if (!asked.empty()) {
+    std::string found = findInPath(asked);
+    if (found.empty()) {
+      fail(PKB_ERROR_PROGRAM, "PKB_NVCC names '", asked, "', which is not an executable; 'none' does without");
+    }
+    return found;
+  }
+  std::string home = environmentText("CUDA_HOME");
+  for (const std::string &candidate : {home.empty() ? std::string("nvcc") : home + "/bin/nvcc", std::string("nvcc"),
+                                       std::string("/usr/local/cuda/bin/nvcc")}) {
+    std::string found = findInPath(candidate);
+    if (!found.empty()) {
+      return found;
+    }
+  }
+  return "";
+}
+
+std::string architectureOf(int capability) { return cat("sm_", capability, capability >= 90 ? "a" : ""); }
+
+void compileObject(ObjectKind kind, const std::string &path, const std::string &text, const std::string &compiler, const std::string &architecture,
+                   const std::string &result) {
+  TemporaryFolder folder;
+  std::string source = folder.path + "/program.cu", output;
+  writeFile(source, text);
+  std::vector<std::string> arguments = {compiler};
+  if (kind == ObjectKind::Host) {
+    arguments.insert(arguments.end(), {"-x", "c++", "-O2", "-DPKB_EMULATED=1", "-shared", "-fPIC", "-w"});
+  } else {
+    arguments.insert(arguments.end(), {kind == ObjectKind::Cubin ? "-cubin" : "-ptx", "-arch=" + architecture, "-O3", "-x", "cu"});
+  }
+  for (const std::string &option : compileOptions(includeDirectory())) {
+    arguments.push_back(option);
+  }
+  arguments.insert(arguments.end(), {source, "-o", result});
+  int status = runProgram(arguments, output);
+  if (status != 0 || !isFile(result)) {
+    unlink(result.c_str());
+    for (size_t at = 0; (at = output.find(source, at)) != std::string::npos; at += path.size()) {
+      output.replace(at, source.size(), path);
+    }
+    fail(PKB_ERROR_PROGRAM, "'", path, "' does not compile with ", compiler, ":\n", firstLines(output, 12));
+  }
+}
+
+Image compileProgram(const CompileRequest &request) {
+  std::string include = includeDirectory(), compiler, nvcc, arch = architectureOf(request.capability);
+  std::vector<std::string> options = compileOptions(include);
   if (request.emulated) {
     compiler = hostCompiler();
   } else {
@@ -280,48 +266,31 @@ std::string compileProgram(const CompileRequest &request) {
            "'; install torch's nvidia-cuda-nvrtc or set PKB_NVRTC to the library");
     }
   }
-
   Sha256 hash;
-  hash.update(request.text);
+  hash.update("image 1\n").update(request.text);
   for (size_t i = 0; i < options.size(); ++i) {
     hash.update(i == 1 ? "-I" : options[i]).update("\n"); // the headers count by content, not by place
   }
   hash.update(request.emulated ? "host " : arch + " ").update(compiler + nvcc).update("\n");
   hashTree(hash, include + "/pkb_rt");
-  std::string stem = cache + "/" + hash.hex(), target = stem + (request.emulated ? ".so" : ".cubin");
-  if (isFile(target)) {
-    return target;
-  }
-  FileLock lock(stem + ".lock");
-  if (isFile(target)) { // another rank made it meanwhile
-    return target;
-  }
-  std::string temporary = cat(stem, ".", getpid(), ".part");
-  if (request.emulated) {
-    std::vector<std::string> arguments = {compiler, "-x", "c++", "-O2", "-DPKB_EMULATED=1", "-shared", "-fPIC", "-w"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    arguments.insert(arguments.end(), {request.path, "-o", temporary});
-    runCompiler(request, arguments, temporary);
-  } else if (!nvcc.empty()) {
-    std::vector<std::string> arguments = {nvcc, "-cubin", "-arch=" + arch, "-O3", "-x", "cu"};
-    arguments.insert(arguments.end(), options.begin(), options.end());
-    arguments.insert(arguments.end(), {request.path, "-o", temporary});
-    runCompiler(request, arguments, temporary);
-  } else {
+  ImageRequest wanted;
+  wanted.cacheDir = request.cacheDir;
+  wanted.name = hash.hex() + (request.emulated ? ".so" : ".cubin");
+  wanted.asFile = request.emulated;
+  wanted.timeout = request.timeout;
+  return cachedImage(wanted, [&](const std::string &result) {
+    if (request.emulated || !nvcc.empty()) {
+      compileObject(request.emulated ? ObjectKind::Host : ObjectKind::Cubin, request.path, request.text, request.emulated ? compiler : nvcc, arch, result);
+      return;
+    }
     options.push_back("--gpu-architecture=" + arch);
     options.push_back("-default-device"); // lambdas have no execution space of their own
     std::string image, reason;
     if (!compileWithNvrtc(request, options, image, reason)) {
       fail(PKB_ERROR_PROGRAM, "cannot compile '", request.path, "': ", reason);
     }
-    writeFile(temporary, image);
-  }
-  if (rename(temporary.c_str(), target.c_str()) != 0) {
-    int error = errno;
-    unlink(temporary.c_str());
-    fail(PKB_ERROR_PROGRAM, "cannot write '", target, "': ", std::strerror(error));
-  }
-  return target;
+    writeFile(result, image);
+  });
 }
 
 } // namespace pkb_rt

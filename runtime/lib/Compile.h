@@ -5,23 +5,40 @@
 #ifndef PKB_RUNTIME_LIB_COMPILE_H
 #define PKB_RUNTIME_LIB_COMPILE_H
 
+#include "ImageCache.h"
+
 #include <string>
 #include <vector>
 
 namespace pkb_rt {
 
 struct CompileRequest {
-  std::string path; // of the .cu, for messages and as the name in diagnostics
+  std::string path; // of the program, for messages and as the name in diagnostics
   std::string text;
   std::string cacheDir; // empty: $PKB_CACHE_DIR, else ~/.cache/pkb
+  double timeout = 600; // seconds to wait for another process that compiles the same
   bool emulated = false;
   int capability = 0;    // 90 for compute capability 9.0
   int driverVersion = 0; // 13000 for CUDA 13.0; 0: unknown
 };
 
-/// Path of the cubin or host object in the cache. Throws PKB_ERROR_PROGRAM with the compiler's first lines if the text
-/// does not compile, and if no compiler is found.
-std::string compileProgram(const CompileRequest &request);
+/// The cubin, or the host object (as a file), from the cache or compiled now. Throws PKB_ERROR_PROGRAM with the compiler's first lines if the
+/// text does not compile, and if no compiler is found.
+Image compileProgram(const CompileRequest &request);
+
+/// What a device of a compute capability is called: 90 is sm_90a.
+std::string architectureOf(int capability);
+
+enum class ObjectKind { Cubin, Ptx, Host };
+
+/// Compiles `text` with nvcc for an architecture, or with the host compiler, into the file `result`. `path` stands for the text in messages. Throws
+/// PKB_ERROR_PROGRAM as above.
+void compileObject(ObjectKind kind, const std::string &path, const std::string &text, const std::string &compiler, const std::string &architecture,
+                   const std::string &result);
+/// $PKB_NVCC, else nvcc of $CUDA_HOME, of the path or of /usr/local/cuda; empty if there is none, or it is "none".
+std::string findNvcc();
+/// The C++ compiler for host objects ($PKB_CXX, clang++, g++). Throws PKB_ERROR_PROGRAM if there is none.
+std::string hostCompiler();
 
 /// Directory that holds pkb_rt/device.h: $PKB_RT_INCLUDE, else found beside this library.
 std::string includeDirectory();

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <sys/mman.h>
 #include <utility>
 
 using namespace pkb_rt;
@@ -19,6 +20,25 @@ namespace {
 // Words that kernels see, then room for two copies of a control page: the watchdog's and the user thread's.
 constexpr size_t kReportOffset = 256, kCopyOffset = 4096, kHostPageBytes = kCopyOffset + 2 * PKB_CONTROL_BYTES;
 } // namespace
+
+ForkMark::ForkMark() : word(&fallback) {
+  void *page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED) {
+    return;
+  }
+  if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
+    munmap(page, 4096);
+    return;
+  }
+  word = static_cast<volatile uint32_t *>(page);
+  *word = 1;
+}
+
+ForkMark::~ForkMark() {
+  if (word != &fallback) {
+    munmap(const_cast<uint32_t *>(word), 4096);
+  }
+}
 
 pkb_context::pkb_context(const pkb_context_desc &desc)
     : rank(desc.rank), size(desc.world_size), ordinal(desc.device), debug(desc.debug != 0) {

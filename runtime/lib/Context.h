@@ -29,6 +29,19 @@ struct Channel {
   std::atomic<uint64_t> issued{0}; // launches enqueued outside of graph capture, for the watchdog
 };
 
+/// A word that a forked child finds wiped: its sockets and its device are the parent's.
+class ForkMark {
+public:
+  ForkMark();
+  ~ForkMark();
+  ForkMark(const ForkMark &) = delete;
+  bool inChild() const { return *word == 0; }
+
+private:
+  volatile uint32_t *word;
+  uint32_t fallback = 1; // where the kernel cannot wipe: no child is noticed
+};
+
 /// A list of ranks that call collectives together, the own rank among them.
 struct RankGroup {
   std::vector<int> ranks;
@@ -61,6 +74,8 @@ struct pkb_context {
   pkb_rt::Communicator &communicator(const std::vector<int> &ranks);
 
   bool lost() const { return abortSet.load(std::memory_order_acquire); }
+  /// This process is a forked child of the one that made the context, and must leave it alone.
+  bool forked() const { return forkMark.inChild(); }
   /// What the watchdog saw, with the report of the device if there is one.
   std::string lostText();
   /// Sets the abort word: all spins of this rank leave. The first reason is kept.
@@ -128,6 +143,7 @@ private:
 
   void abortCommunicators();
 
+  pkb_rt::ForkMark forkMark;
   std::vector<std::unique_ptr<pkb_rt::RankGroup>> groups;
   std::vector<std::unique_ptr<pkb_rt::Communicator>> communicators;
   std::mutex communicatorsMutex; // the watchdog ends them

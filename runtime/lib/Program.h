@@ -93,6 +93,8 @@ struct AtenSource {
   int32_t slot;
 };
 
+class Artefact;
+struct Image;
 class CallGraph;
 struct CallGraphPlan;
 
@@ -134,6 +136,9 @@ struct pkb_program {
   pkb_context &context;
   pkb_rt::Manifest manifest;
 
+  /// What went otherwise than it should while loading, one line each.
+  std::string notes;
+
   /// Launches, operators and copies that a call enqueues on this rank.
   int32_t stepCount() const { return int32_t(steps.size()); }
 
@@ -143,8 +148,10 @@ private:
 
   // ProgramLoad.cpp
   void loadLocally(const std::string &path, const std::string &cacheDir);
-  void loadModule(const std::string &path, const std::string &text, const std::string &cacheDir);
-  void loadConstants(const std::string &path);
+  void loadModule(const std::string &path, const std::string &text, const std::string &cacheDir, const pkb_rt::Artefact *artefact);
+  bool loadKernels(const pkb_rt::Artefact &artefact, const std::string &path, const std::string &cacheDir, int capability);
+  pkb_cu_result loadImage(const pkb_rt::Image &image);
+  void loadConstants(const std::string &path, std::string_view data);
   void checkResidency(const pkb_rt::Kernel &kernel, pkb_cu_function function, uint32_t grid);
   void agreeOnProgram();
   void planSteps();

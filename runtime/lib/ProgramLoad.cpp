@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "Artefact.h"
 #include "AtenLibrary.h"
 #include "CallGraph.h"
 #include "Compile.h"
@@ -65,7 +66,11 @@ pkb_program::pkb_program(pkb_context &context, const std::string &path, const st
 pkb_program::~pkb_program() { unload(); }
 
 void pkb_program::loadLocally(const std::string &path, const std::string &cacheDir) {
-  std::string text = readFile(path);
+  std::optional<Artefact> artefact;
+  if (isArtefact(path)) {
+    artefact.emplace(path);
+  }
+  std::string text = artefact ? artefact->text() : readFile(path);
   manifest = parseProgram(path, text, context.rank);
   if (manifest.worldSize != context.size) {
     fail(PKB_ERROR_PROGRAM, "'", path, "' was compiled for ", manifest.worldSize, " ranks, but there are ",
@@ -82,10 +87,14 @@ void pkb_program::loadLocally(const std::string &path, const std::string &cacheD
     outputGuards.push_back(guardOf(output.shape));
   }
   if (!manifest.kernels.empty()) {
-    loadModule(path, text, cacheDir);
+    loadModule(path, text, cacheDir, artefact ? &*artefact : nullptr);
   }
   if (!manifest.dataSha256.empty()) {
-    loadConstants(path);
+    if (artefact) {
+      loadConstants(path + ": " + kArtefactData, artefact->data().value_or(std::string_view()));
+    } else {
+      loadConstants(path + ".data", readFile(path + ".data"));
+    }
   }
   if (manifest.workspaceBytes > 0) {
     // One for the first stream, one spare for a first call under capture.
@@ -101,12 +110,52 @@ void pkb_program::loadLocally(const std::string &path, const std::string &cacheD
   }
 }
 
-void pkb_program::loadModule(const std::string &path, const std::string &text, const std::string &cacheDir) {
+/// The driver's result of loading an image; what it said of the image goes into the notes.
+pkb_cu_result pkb_program::loadImage(const Image &image) {
+  for (const std::string &note : image.notes) {
+    notes += (notes.empty() ? "" : "\n") + note;
+  }
+  const std::string &source = image.file.empty() ? image.bytes : image.file;
+  return context.driver->module_load(&module, source.c_str(), source.size() + (image.file.empty() ? 0 : 1));
+}
+
+/// Loads the kernels that an artefact carries for this device. False, with a note, if there are none or the driver does not take them (a cubin of a
+/// newer toolkit, say).
+bool pkb_program::loadKernels(const Artefact &artefact, const std::string &path, const std::string &cacheDir, int capability) {
+  bool emulated = context.driver->emulated;
+  std::string architecture = emulated ? hostArchitecture() : architectureOf(capability);
+  if (!emulated) {
+    artefact.requireArchitecture(architecture, cat("device ", context.ordinal, " (", context.deviceName, ")"));
+  }
+  auto kernels = artefact.kernels(architecture);
+  if (!kernels) {
+    return false;
+  }
+  Image image;
+  image.bytes = std::string(kernels->bytes);
+  if (emulated) { // its loader opens files
+    ImageRequest request;
+    request.cacheDir = cacheDir;
+    request.name = kernels->sha256 + ".so";
+    request.asFile = true;
+    request.timeout = context.timeout;
+    image = cachedImage(request, [&](const std::string &file) { writeFile(file, image.bytes); });
+  }
+  pkb_cu_result result = loadImage(image);
+  if (result != 0) {
+    notes += cat(notes.empty() ? "" : "\n", "the driver does not take the ", architecture, " kernels of '", path, "' (", driverText(context.driver, result),
+                 "); compiled from its text");
+  }
+  return result == 0;
+}
+
+void pkb_program::loadModule(const std::string &path, const std::string &text, const std::string &cacheDir, const Artefact *artefact) {
   const pkb_driver *driver = context.driver;
   CompileRequest request;
   request.path = path;
   request.text = text;
   request.cacheDir = cacheDir;
+  request.timeout = context.timeout;
   request.emulated = driver->emulated != 0;
   if (!request.emulated) {
     int major = 0, minor = 0;
@@ -119,14 +168,9 @@ void pkb_program::loadModule(const std::string &path, const std::string &text, c
       driver->driver_version(&request.driverVersion);
     }
   }
-  std::string image = compileProgram(request);
-  if (request.emulated) {
-    check(driver, driver->module_load(&module, image.c_str(), image.size() + 1),
-          cat("loading the host object of '", path, "'").c_str());
-  } else {
-    std::string bytes = readFile(image);
-    check(driver, driver->module_load(&module, bytes.data(), bytes.size()),
-          cat("loading the compiled '", path, "'").c_str());
+  if (!artefact || !loadKernels(*artefact, path, cacheDir, request.capability)) {
+    Image image = compileProgram(request);
+    check(driver, loadImage(image), cat("loading the compiled '", path, "'").c_str());
   }
   functions.resize(manifest.kernels.size());
   for (size_t i = 0; i < manifest.kernels.size(); ++i) {
@@ -153,17 +197,16 @@ void pkb_program::checkResidency(const Kernel &kernel, pkb_cu_function function,
   }
 }
 
-void pkb_program::loadConstants(const std::string &path) {
-  std::string data = readFile(path + ".data");
-  std::string digest = sha256Hex(data);
+void pkb_program::loadConstants(const std::string &path, std::string_view data) {
+  std::string digest = Sha256().update(data.data(), data.size()).hex();
   if (digest != manifest.dataSha256) {
-    fail(PKB_ERROR_PROGRAM, "'", path, ".data' does not belong to '", path, "' (its hash is ", digest.substr(0, 12),
-         ", expected ", manifest.dataSha256.substr(0, 12), "); write both again with pkb-opt");
+    fail(PKB_ERROR_PROGRAM, "'", path, "' does not belong to the program (its hash is ", digest.substr(0, 12), ", expected ",
+         manifest.dataSha256.substr(0, 12), "); write both again with pkb-opt");
   }
   for (size_t i = 0; i < manifest.slots.size(); ++i) {
     const Slot &slot = manifest.slots[i];
     if (slot.kind == SlotKind::Constant && slot.offset + slot.shape.extentBytes() > int64_t(data.size())) {
-      fail(PKB_ERROR_PROGRAM, "manifest: constant slot ", i, " ends behind '", path, ".data'");
+      fail(PKB_ERROR_PROGRAM, "manifest: constant slot ", i, " ends behind '", path, "'");
     }
   }
   if (data.empty()) {

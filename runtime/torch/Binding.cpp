@@ -91,16 +91,21 @@ int32_t dtypeOf(at::ScalarType type) {
   return PKB_DTYPE_COUNT;
 }
 
-void describe(const at::Tensor &tensor, const Entry &entry, const char *what, size_t index, pkb_tensor &out) {
-  TORCH_CHECK(tensor.defined() && tensor.layout() == at::kStrided, "pkb: ", what, " ", index,
-              " must be a dense tensor");
-  TORCH_CHECK(tensor.device() == entry.device, "pkb: ", what, " ", index, " must be on ", entry.device,
-              ", where the program was loaded, got: ", tensor.device());
-  TORCH_CHECK(!tensor.is_conj() && !tensor.is_neg(), "pkb: ", what, " ", index,
-              " is lazily conjugated or negated; call resolve_conj() or resolve_neg() first");
+/// Fills `out`. Returns why the tensor does not fit, or "".
+std::string describe(const at::Tensor &tensor, const Entry &entry, const char *what, size_t index, pkb_tensor &out) {
+  if (C10_UNLIKELY(!tensor.defined() || tensor.layout() != at::kStrided)) {
+    return c10::str(what, " ", index, " must be a dense tensor");
+  }
+  if (C10_UNLIKELY(tensor.device() != entry.device)) {
+    return c10::str(what, " ", index, " must be on ", entry.device, ", where the program was loaded, got: ", tensor.device());
+  }
+  if (C10_UNLIKELY(tensor.is_conj() || tensor.is_neg())) {
+    return c10::str(what, " ", index, " is lazily conjugated or negated; call resolve_conj() or resolve_neg() first");
+  }
   auto sizes = tensor.sizes(), strides = tensor.strides();
-  TORCH_CHECK(sizes.size() <= PKB_MAX_DIMS, "pkb: ", what, " ", index, " has ", sizes.size(), " dimensions, at most ",
-              PKB_MAX_DIMS, " are supported");
+  if (C10_UNLIKELY(sizes.size() > PKB_MAX_DIMS)) {
+    return c10::str(what, " ", index, " has ", sizes.size(), " dimensions, at most ", PKB_MAX_DIMS, " are supported");
+  }
   out.data = tensor.unsafeGetTensorImpl()->mutable_data();
   out.dtype = dtypeOf(tensor.scalar_type());
   out.ndim = int32_t(sizes.size());
@@ -108,6 +113,21 @@ void describe(const at::Tensor &tensor, const Entry &entry, const char *what, si
     out.sizes[i] = sizes[i];
     out.strides[i] = strides[i];
   }
+  return "";
+}
+
+/// Throws for a call that did not succeed. What starts with "pkb guard: " was refused by all ranks, and nothing was launched.
+void checkStatus(pkb_status status) {
+  if (C10_UNLIKELY(status != PKB_OK)) {
+    TORCH_CHECK(status != PKB_ERROR_GUARD, "pkb guard: ", pkb_last_error());
+    TORCH_CHECK(false, "pkb: ", pkb_last_error());
+  }
+}
+
+/// The run time has not seen this call, so it is told that this rank does not make it: the others must not wait.
+[[noreturn]] void refuse(const Entry &entry, const std::string &reason) {
+  checkStatus(pkb_program_refuse(entry.program, reason.c_str()));
+  TORCH_CHECK(false, "pkb: ", reason);
 }
 
 /// The stream that the caller's operators go to; nullptr on the CPU, where ranks are emulated.
@@ -125,7 +145,9 @@ void launch(const Entry &entry, at::TensorList inputs, Tensors &outputs) {
   c10::SmallVector<pkb_tensor, 6> in;
   in.resize_for_overwrite(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
-    describe(inputs[i], entry, "input", i, in[i]);
+    if (std::string reason = describe(inputs[i], entry, "input", i, in[i]); C10_UNLIKELY(!reason.empty())) {
+      refuse(entry, reason);
+    }
   }
   pkb_status status = pkb_program_call(entry.program, currentStream(entry.device), in.data(), int32_t(in.size()),
                                        outputs.data(), int32_t(outputs.size()));
@@ -134,10 +156,7 @@ void launch(const Entry &entry, at::TensorList inputs, Tensors &outputs) {
     // stream.
     status = pkb_context_synchronize(pkb_program_context(entry.program), nullptr);
   }
-  if (C10_UNLIKELY(status != PKB_OK)) {
-    TORCH_CHECK(status != PKB_ERROR_GUARD, "pkb guard: ", pkb_last_error());
-    TORCH_CHECK(false, "pkb: ", pkb_last_error());
-  }
+  checkStatus(status);
 }
 
 /// A new tensor. On the GPU straight from torch's allocator: the way through the dispatcher costs 5 us of the host's
@@ -177,7 +196,7 @@ std::vector<at::Tensor> run(const Entry &entry, at::TensorList inputs, bool alia
     const OutputInfo &info = entry.outputs[i];
     if (info.aliasOf < 0) {
       result[i] = allocate(info, entry.device);
-      describe(result[i], entry, "output", i, outputs[i]);
+      TORCH_INTERNAL_ASSERT(describe(result[i], entry, "output", i, outputs[i]).empty());
     }
   }
   launch(entry, inputs, outputs);
@@ -204,24 +223,33 @@ std::vector<at::Tensor> run(const Entry &entry, at::TensorList inputs, bool alia
   return result;
 }
 
-// Programs have no backward: an input that would need one is refused instead of being cut off silently.
+// Programs have no backward: an input that would need one is refused instead of being cut off silently, and the caller may differentiate the original
+// function in its place.
 
-void refuseGradients(int64_t program, at::TensorList tensors, const char *what) {
-  if (!at::GradMode::is_enabled()) {
+bool needsGradient(const at::Tensor &tensor) { return tensor.defined() && tensor.requires_grad(); }
+
+/// `traced`: no call is made, the shapes alone are asked for.
+void refuseGradients(int64_t program, at::TensorList tensors, const char *what, bool traced) {
+  if (C10_LIKELY(!at::GradMode::is_enabled())) {
     return;
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    TORCH_CHECK(!tensors[i].defined() || !tensors[i].requires_grad(), "pkb: ", what, " ", i, " of program ", program,
-                " requires grad, but the program has no backward; call it under torch.no_grad(), or detach the tensor");
+    if (C10_UNLIKELY(needsGradient(tensors[i]))) {
+      std::string reason = c10::str(what, " ", i, " of program ", program,
+                                    " requires grad, but the program has no backward; call it under torch.no_grad(), or detach the tensor");
+      TORCH_CHECK(!traced, "pkb: ", reason);
+      refuse(entryOf(program), reason);
+    }
   }
 }
 
-// The hot one: it makes the check itself, so that the autograd key can be passed over (a dispatch costs about a
-// microsecond).
-std::vector<at::Tensor> call(int64_t program, at::TensorList inputs) {
-  refuseGradients(program, inputs, "input");
-  return run(entryOf(program), inputs, true);
+/// Whether a call goes straight to memory: nothing below autograd, such as a fake tensor or functionalization, wants to see it.
+bool plain(c10::DispatchKeySet below) {
+  c10::DispatchKey key = below.highestPriorityTypeId();
+  return key == c10::DispatchKey::CPU || key == c10::DispatchKey::CUDA || key == c10::DispatchKey::Undefined;
 }
+
+std::vector<at::Tensor> call(int64_t program, at::TensorList inputs) { return run(entryOf(program), inputs, true); }
 std::vector<at::Tensor> callMutating(int64_t program, at::TensorList inputs) {
   return run(entryOf(program), inputs, false);
 }
@@ -230,14 +258,18 @@ void callOut(int64_t program, at::TensorList inputs, at::TensorList outputs) {
   const Entry &entry = entryOf(program);
   size_t count = entry.outputs.size();
   bool ownOnly = outputs.size() != count;
-  TORCH_CHECK(!ownOnly || outputs.size() == size_t(entry.ownOutputs), "pkb: program ", program, " has ", count,
-              " outputs, ", entry.ownOutputs, " with memory of their own, got: ", outputs.size());
+  if (ownOnly && outputs.size() != size_t(entry.ownOutputs)) {
+    refuse(entry, c10::str("program ", program, " has ", count, " outputs, ", entry.ownOutputs,
+                           " with memory of their own, got: ", outputs.size()));
+  }
   Tensors out;
   out.resize_for_overwrite(count);
   size_t next = 0;
   for (size_t i = 0; i < count; ++i) {
     if (entry.outputs[i].aliasOf < 0) {
-      describe(outputs[ownOnly ? next : i], entry, "output", i, out[i]);
+      if (std::string reason = describe(outputs[ownOnly ? next : i], entry, "output", i, out[i]); !reason.empty()) {
+        refuse(entry, reason);
+      }
       ++next;
     }
   }
@@ -261,8 +293,22 @@ std::vector<at::Tensor> callMeta(int64_t program, at::TensorList) { return shape
 std::vector<at::Tensor> callMutatingMeta(int64_t program, at::TensorList) { return shapes(program, false); }
 void callOutMeta(int64_t program, at::TensorList, at::TensorList) { entryOf(program); }
 
+// The hot one: a second dispatch would cost about a microsecond.
+std::vector<at::Tensor> callAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs) {
+  c10::DispatchKeySet below = keys & c10::after_autograd_keyset;
+  bool direct = plain(below);
+  refuseGradients(program, inputs, "input", !direct);
+  if (C10_LIKELY(direct)) {
+    return run(entryOf(program), inputs, true);
+  }
+  static const auto op = c10::Dispatcher::singleton()
+                             .findSchemaOrThrow("pkb::call", "")
+                             .typed<std::vector<at::Tensor>(int64_t, at::TensorList)>();
+  return op.redispatch(below, program, inputs);
+}
+
 std::vector<at::Tensor> callMutatingAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs) {
-  refuseGradients(program, inputs, "input");
+  refuseGradients(program, inputs, "input", !plain(keys & c10::after_autograd_keyset));
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("pkb::call_mutating", "")
                              .typed<std::vector<at::Tensor>(int64_t, at::TensorList)>();
@@ -274,8 +320,9 @@ std::vector<at::Tensor> callMutatingAutograd(c10::DispatchKeySet keys, int64_t p
 }
 
 void callOutAutograd(c10::DispatchKeySet keys, int64_t program, at::TensorList inputs, at::TensorList outputs) {
-  refuseGradients(program, inputs, "input");
-  refuseGradients(program, outputs, "output");
+  bool traced = !plain(keys & c10::after_autograd_keyset);
+  refuseGradients(program, inputs, "input", traced);
+  refuseGradients(program, outputs, "output", traced);
   static const auto op = c10::Dispatcher::singleton()
                              .findSchemaOrThrow("pkb::call_out", "")
                              .typed<void(int64_t, at::TensorList, at::TensorList)>();
@@ -308,7 +355,7 @@ TORCH_LIBRARY_IMPL(pkb, Meta, library) {
 }
 
 TORCH_LIBRARY_IMPL(pkb, Autograd, library) {
-  library.impl("call", torch::CppFunction::makeFallthrough());
+  library.impl("call", callAutograd);
   library.impl("call_out", callOutAutograd);
   library.impl("call_mutating", callMutatingAutograd);
 }

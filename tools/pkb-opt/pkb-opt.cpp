@@ -25,7 +25,10 @@ int main(int argc, char **argv) {
       cl::values(
           clEnumValN(pkb::EmitKind::Mlir, "mlir", "textual IR"),
           clEnumValN(pkb::EmitKind::Bytecode, "bytecode", "MLIR bytecode"),
-          clEnumValN(pkb::EmitKind::Cuda, "cuda", "CUDA with manifest")));
+          clEnumValN(pkb::EmitKind::Cuda, "cuda", "CUDA with manifest"),
+          clEnumValN(pkb::EmitKind::Artefact, "artefact",
+                     "one file with CUDA, constants, compiled kernels and the "
+                     "function's source")));
   cl::opt<std::string> targetFile(
       "target-file", cl::value_desc("file"),
       cl::desc("Machine file for --pkb-pipeline, in place of the built-in one"));

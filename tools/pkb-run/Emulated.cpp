@@ -160,6 +160,9 @@ private:
     check(api.pkb_context_create(&desc, &context));
     step("loading the program");
     check(api.pkb_program_load(context, program.path.c_str(), nullptr, &loaded));
+    if (const char *notes = api.pkb_program_notes(loaded); rank == 0 && *notes) {
+      fmt::print(stderr, "pkb-run: note: {}\n", notes);
+    }
     pkb_cu_device device = 0;
     pkb_cu_context current = nullptr;
     driverCheck(driver->device_get(&device, rank), "opening the device");

@@ -21,7 +21,7 @@ int parseOptions(int argc, char **argv, Options &options) {
   CLI::App app{"pkb-run: run an emitted program on GPUs or emulated ranks, check it against the original function, time it"};
   app.footer("exit status: 0 right, 1 wrong, 2 bad input, 3 fell back to the original, 4 hang or peer lost");
   JobSpec &job = options.job;
-  app.add_option("program", job.program, "the .cu that pkb-opt emitted");
+  app.add_option("program", job.program, "the .cu or .pkx that pkb-opt wrote");
   app.add_option("--ranks", job.ranks, "number of ranks; must be the program's world size (default: that)")->check(CLI::Range(1, 64));
   app.add_option("--device", options.device, "auto: GPUs if there are enough, else emulated ranks")
       ->check(CLI::IsMember({"auto", "gpu", "emulated"}))
@@ -50,7 +50,7 @@ int parseOptions(int argc, char **argv, Options &options) {
   try {
     app.parse(argc, argv);
     if (options.batch.empty() == job.program.empty()) {
-      throw CLI::ValidationError(job.program.empty() ? "no program given: name a .cu file or use --batch"
+      throw CLI::ValidationError(job.program.empty() ? "no program given: name a .cu or .pkx file or use --batch"
                                                      : "give either a program or --batch, not both");
     }
     if (!options.solution.empty() && job.program.empty()) {

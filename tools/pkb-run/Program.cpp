@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "tools/pkb-run/Program.h"
+#include "tools/pkb-run/Runtime.h"
 
 #include "pkb_rt/layout.h"
 
@@ -19,12 +20,31 @@ namespace {
 
 constexpr const char *manifestHead = "/* pkb-manifest\n";
 
+/// The emitted text: the whole file, or that member of an artefact, which the run time finds whole.
+std::string readText(const std::string &path) {
+  std::string bytes = readFile(path, "program");
+  bool named = path.size() > 4 && path.compare(path.size() - 4, 4, ".pkx") == 0;
+  if (!named && bytes.compare(0, 2, "PK") != 0) {
+    return bytes;
+  }
+  const RuntimeLibrary &api = RuntimeLibrary::get();
+  pkb_artefact *artefact = nullptr;
+  const void *data = nullptr;
+  size_t size = 0;
+  if (api.pkb_artefact_open(path.c_str(), &artefact) != PKB_OK || api.pkb_artefact_member(artefact, "program.cu", &data, &size) != PKB_OK) {
+    throw Failure(BadInput, api.pkb_last_error());
+  }
+  std::string text(static_cast<const char *>(data), size);
+  api.pkb_artefact_close(artefact);
+  return text;
+}
+
 /// The JSON text between the manifest's markers.
 std::string manifestText(const std::string &path, const std::string &text) {
   size_t begin = text.find(manifestHead);
   if (begin == std::string::npos) {
     throw Failure(BadInput, fmt::format("program '{}' has no manifest (no '/* pkb-manifest' comment): "
-                                        "pass a .cu that pkb-opt emitted",
+                                        "pass a .cu or .pkx that pkb-opt wrote",
                                         path));
   }
   begin += std::string(manifestHead).size();
@@ -149,19 +169,16 @@ int64_t Program::libraryCalls() const {
 }
 
 Program readProgram(const std::string &path) {
-  if (path.size() > 4 && path.compare(path.size() - 4, 4, ".pkx") == 0) {
-    throw Failure(BadInput, fmt::format("program '{}' is an artefact (.pkx), which this version does not run; pass the .cu", path));
-  }
   Program program;
   program.path = path;
-  std::string text = readFile(path, "program");
+  std::string text = readText(path);
   std::string head = manifestText(path, text);
   program.manifest = json::parse(head, nullptr, /*allow_exceptions=*/false);
   if (program.manifest.is_discarded() || !program.manifest.is_object()) {
     throw Failure(BadInput, fmt::format("manifest of '{}' is not JSON: the file is damaged; emit it again", path));
   }
   if (program.manifest.value("schema", json()) != "pkb-manifest") {
-    throw Failure(BadInput, fmt::format("manifest of '{}' is not a pkb-manifest; pass a .cu that pkb-opt emitted", path));
+    throw Failure(BadInput, fmt::format("manifest of '{}' is not a pkb-manifest; pass a .cu or .pkx that pkb-opt wrote", path));
   }
   auto version = field<std::vector<int>>(program.manifest, "version", path);
   if (version.size() != 2 || version[0] != PKB_MANIFEST_MAJOR || version[1] > PKB_MANIFEST_MINOR) {

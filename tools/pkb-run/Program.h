@@ -22,11 +22,11 @@ struct RankProgram {
   std::vector<int> inputLeaves, outputLeaves;
 };
 
-/// An emitted `.cu` as far as pkb-run needs it: its text, its manifest (docs/Rationale/Runtime.md), and how the leaves of the
+/// An emitted `.cu`, or the one in an artefact `.pkx`, as far as pkb-run needs it: its text, its manifest (docs/Rationale/Runtime.md), and how the leaves of the
 /// user's argument and result trees map to the program's arguments and outputs on each rank.
 struct Program {
   std::string path;
-  std::string textHash; ///< SHA-256 of the whole file
+  std::string textHash; ///< SHA-256 of the emitted text
   nlohmann::json manifest;
   std::string name, id, target, bundleHash;
   int worldSize = 0;

@@ -20,9 +20,9 @@
 namespace pkb::run {
 
 #define PKB_RUN_RT_FUNCTIONS(X)                                                                                                          \
-  X(pkb_context_create) X(pkb_context_destroy) X(pkb_context_abort) X(pkb_last_error) X(pkb_program_load) X(pkb_program_unload)                               \
+  X(pkb_context_create) X(pkb_context_destroy) X(pkb_context_abort) X(pkb_last_error) X(pkb_program_load) X(pkb_program_unload)          \
   X(pkb_program_input_count) X(pkb_program_output_count) X(pkb_program_input) X(pkb_program_output) X(pkb_program_call)                  \
-  X(pkb_context_synchronize) X(pkb_driver_real)
+  X(pkb_program_notes) X(pkb_context_synchronize) X(pkb_driver_real) X(pkb_artefact_open) X(pkb_artefact_close) X(pkb_artefact_member)
 #define PKB_RUN_EMU_FUNCTIONS(X)                                                                                                         \
   X(pkb_emu_default_options) X(pkb_emu_create) X(pkb_emu_destroy) X(pkb_emu_driver) X(pkb_emu_result) X(pkb_emu_count)
 

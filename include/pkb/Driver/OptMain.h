@@ -15,7 +15,7 @@
 namespace pkb {
 
 /// What is written: by the extension of the output, unless asked for.
-enum class EmitKind { Auto, Mlir, Bytecode, Cuda };
+enum class EmitKind { Auto, Mlir, Bytecode, Cuda, Artefact };
 
 /// How the decisions about collectives are shown, if they are.
 enum class ExplainKind { None, Table, Json };

@@ -19,6 +19,8 @@
 
 #define PKB_MANIFEST_MAJOR 1
 #define PKB_MANIFEST_MINOR 1
+/* Changes with everything that compiled kernels and the host must agree on: this layout and the header of kernel arguments. */
+#define PKB_LAYOUT_VERSION 1
 
 #define PKB_MAX_RANKS 64
 #define PKB_MAX_BLOCKS 256

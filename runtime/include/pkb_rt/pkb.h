@@ -90,9 +90,9 @@ PKB_API void pkb_context_abort(pkb_context *context, const char *reason);
 /* The last message of this thread; "" if none. Also valid after a failed pkb_context_create. */
 PKB_API const char *pkb_last_error(void);
 
-/* Loads a program from an emitted `.cu` (compiled through NVRTC, or the host compiler on the fake driver, and cached).
- * Collective: all ranks must load the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else
- * ~/.cache/pkb). */
+/* Loads a program from an artefact `.pkx` (nothing is compiled where it has kernels for the device), or from an emitted
+ * `.cu` (compiled through NVRTC, or the host compiler on the fake driver, and cached). Collective: all ranks must load
+ * the same program id, checked. `cache_dir` may be NULL ($PKB_CACHE_DIR, else ~/.cache/pkb). */
 PKB_API pkb_status pkb_program_load(pkb_context *context, const char *path, const char *cache_dir, pkb_program **out);
 PKB_API void pkb_program_unload(pkb_program *program);
 PKB_API pkb_context *pkb_program_context(const pkb_program *program);
@@ -105,6 +105,9 @@ PKB_API int32_t pkb_program_output_count(const pkb_program *program);
 PKB_API pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out);
 PKB_API pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of);
 PKB_API const char *pkb_program_manifest(const pkb_program *program); /* JSON text */
+/* What went otherwise than it should while loading, although it succeeded (say a cache that cannot be written): lines of
+ * text; "" if nothing. */
+PKB_API const char *pkb_program_notes(const pkb_program *program);
 /* Kernel launches and operator calls that one call enqueues on this rank. */
 PKB_API int32_t pkb_program_launch_count(const pkb_program *program);
 
@@ -123,6 +126,43 @@ PKB_API pkb_status pkb_program_call(pkb_program *program, void *stream, const pk
 /* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen).
  */
 PKB_API pkb_status pkb_context_synchronize(pkb_context *context, void *stream);
+
+/* Artefacts (docs/Rationale/Artefact.md): one file with a program, its constants, its compiled kernels and whatever else
+ * the writer puts in. None of this needs a context or a device. */
+
+typedef struct pkb_artefact pkb_artefact;
+
+/* A file that goes into an artefact, under `name` ("source/model.py"). */
+typedef struct pkb_artefact_file {
+  const char *name;
+  const void *data;
+  size_t bytes;
+} pkb_artefact_file;
+
+typedef struct pkb_artefact_desc {
+  const char *text; /* of the emitted .cu, with its manifest */
+  size_t text_bytes;
+  const void *data; /* X.cu.data; NULL if the manifest names none */
+  size_t data_bytes;
+  const pkb_artefact_file *files;
+  int32_t n_files;
+  /* Told what the artefact does without, for instance compiled kernels where there is no nvcc. May be NULL. */
+  void (*note)(void *user, const char *text);
+  void *user;
+} pkb_artefact_desc;
+
+/* Compiles the kernels (cubin for sm_90a and PTX for sm_100a with nvcc, a host object for the fake driver) and writes
+ * the artefact, whole or not at all. */
+PKB_API pkb_status pkb_artefact_write(const pkb_artefact_desc *desc, const char *path);
+/* Reads an artefact; PKB_ERROR_PROGRAM if it is cut off, damaged, edited, or of a version that this library does not
+ * know. */
+PKB_API pkb_status pkb_artefact_open(const char *path, pkb_artefact **out);
+PKB_API void pkb_artefact_close(pkb_artefact *artefact);
+/* Its members in order of their names, but the index; NULL behind the last. The text is "program.cu". */
+PKB_API const char *pkb_artefact_name(const pkb_artefact *artefact, int32_t i);
+/* The bytes of a member, valid until the artefact is closed; PKB_ERROR_ARGUMENT if there is none of that name. */
+PKB_API pkb_status pkb_artefact_member(const pkb_artefact *artefact, const char *name, const void **data,
+                                       size_t *bytes);
 
 #ifdef __cplusplus
 }

@@ -206,7 +206,7 @@ TEST(Load, constants_come_from_the_data_file) {
   data[17] ^= 1;
   dir.write("p.cu.data", data);
   auto errors = loadErrors(machine, dir, {file, file}, PKB_ERROR_PROGRAM);
-  EXPECT_SAYS(errors[0], ".data' does not belong to");
+  EXPECT_SAYS(errors[0], ".data' does not belong to the program");
   ASSERT_EQ(unlink((file + ".data").c_str()), 0);
   errors = loadErrors(machine, dir, {file, file}, PKB_ERROR_PROGRAM);
   EXPECT_SAYS(errors[0], "cannot read");

@@ -5,6 +5,7 @@
 Run with PYTHONPATH=runtime/torch and PKB_LIBRARY_DIR set to the folder of the built libraries.
 """
 
+import ctypes
 import json
 import os
 import pathlib
@@ -63,6 +64,26 @@ def program_text(in_place=False, **changes):
         "region_bytes": 0, "workspace_bytes": 0, "sites": [], "guards": [], **changes,
     }
     return f"/* pkb-manifest\n{json.dumps(manifest)}\n*/\n{KERNEL.replace('LENGTH', 'int64_t(15)')}"
+
+
+class _File(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("data", ctypes.c_char_p), ("bytes", ctypes.c_size_t)]
+
+
+class _Artefact(ctypes.Structure):
+    _fields_ = [
+        ("text", ctypes.c_char_p), ("text_bytes", ctypes.c_size_t), ("data", ctypes.c_char_p), ("data_bytes", ctypes.c_size_t),
+        ("files", ctypes.POINTER(_File)), ("n_files", ctypes.c_int32), ("note", ctypes.c_void_p), ("user", ctypes.c_void_p),
+    ]
+
+
+def write_artefact(path, text, files=None):
+    """Writes an artefact as pkb-opt does; files: name -> bytes."""
+    from pkb import native
+
+    text, files = text.encode(), [_File(name.encode(), data, len(data)) for name, data in (files or {}).items()]
+    desc = _Artefact(text, len(text), None, 0, (_File * len(files))(*files), len(files), None, None)
+    native.check(native.runtime().pkb_artefact_write(ctypes.byref(desc), os.fsencode(path)))
 
 
 class Ranks(unittest.TestCase):
@@ -158,7 +179,7 @@ class Ranks(unittest.TestCase):
             program._fallback = lambda x: "original"
             self.assertEqual(program(torch.zeros(4, 5)), "original")
             self.assertEqual(program.fallbacks, 1)
-            self.assertRegex(program.reason, "must have sizes")
+            self.assertRegex(program.last_reason, "must have sizes")
 
         self.on_ranks(program_text(), body)
 

@@ -15,7 +15,7 @@ import threading
 import unittest
 
 import torch
-from binding_test import program_text  # beside this file
+from binding_test import program_text, write_artefact  # beside this file
 
 import pkb
 from pkb import solution
@@ -28,13 +28,22 @@ class SolutionTest(unittest.TestCase):
         self.path = pathlib.Path(self.folder.name)
         (self.path / "p.cu").write_text(program_text())
 
-    def write(self):
+    def write(self, program="p.cu"):
         out = self.path / "1_sum_cuda.py"
-        solution.write(self.path / "p.cu", out)
+        solution.write(self.path / program, out)
         return out
 
     def test_the_file_runs_the_program(self):
-        spec = importlib.util.spec_from_file_location("candidate", self.write())
+        self.runs(self.write())
+
+    def test_an_artefact_is_carried_whole(self):
+        write_artefact(self.path / "p.pkx", program_text())
+        out = self.write("p.pkx")
+        self.assertIn("Its kernels are compiled.", out.read_text())
+        self.runs(out)
+
+    def runs(self, file):
+        spec = importlib.util.spec_from_file_location("candidate", file)
         candidate = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(candidate)
         results, errors = {}, []

@@ -1,49 +1,68 @@
 # Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""pkb.compile: export, pkb-opt and load in one call."""
+"""pkb.compile: export, pkb-opt and load in one call, with a cache on disk (docs/Rationale/Artefact.md)."""
 
+import atexit
+import contextlib
+import fcntl
 import hashlib
 import inspect
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
+import threading
+import time
+import warnings
 
 from . import native
+from .artefact import members
+from .context import publish, store_of
 from .program import load
 
 
-def compile(fn, inputs, *, group=None, target=None, cache_dir=None, timeout=600.0):
+def compile(fn, inputs, *, group=None, context=None, target=None, cache_dir=None, timeout=600.0):
     """A Program for `fn` on the ranks of `group` (default: all). Collective.
 
     fn, inputs: functions at the top level of a file, or "FILE.py:NAME" strings; inputs(rank, world_size, device, trial=0) returns
-    the tuple of arguments. target: e.g. "h200x4"; by default h200 with as many ranks as the group has. Rank 0 exports and
-    compiles into cache_dir ($PKB_CACHE_DIR, else ~/.cache/pkb). Arguments outside of what was compiled go to `fn`, counted.
+    the tuple of arguments. context: instead of a group's (emulated ranks). target: e.g. "h200x4"; by default h200 with as many ranks as there are.
+    Rank 0 exports and compiles, unless the cache (cache_dir, else $PKB_CACHE_DIR, else ~/.cache/pkb) has an artefact made from the same
+    sources, arguments, target and compiler; the others wait, at most `timeout` seconds, which each step may take too. A cache that cannot
+    be used costs a warning. Arguments outside of what was compiled go to `fn`, counted.
     Raises PkbError with the message of the step that failed, on every rank.
     """
     import torch.distributed as dist
 
-    distributed = dist.is_available() and dist.is_initialized()
-    rank, size = (dist.get_rank(group), dist.get_world_size(group)) if distributed else (0, 1)
-    answer = [None]
-    if rank == 0:
-        try:
-            answer[0] = ("ok", str(_build(_name(fn), _name(inputs), size, target or f"h200x{size}", cache_dir, timeout)))
-        except native.PkbError as error:
-            answer[0] = ("error", str(error))
-    if size > 1:
-        dist.broadcast_object_list(answer, src=dist.get_global_rank(group, 0) if group is not None else 0, group=group)
-    kind, value = answer[0]
-    if kind == "error":
-        raise native.PkbError(value)
-    return load(value, group, fallback=fn if callable(fn) else None)
+    job = {"fn": _name(fn), "inputs": _name(inputs)}
+    if context is None and dist.is_available() and dist.is_initialized():
+        key = group if group is not None else dist.group.WORLD
+        rank, size = dist.get_rank(key), dist.get_world_size(key)
+    else:
+        key = None
+        rank, size = (context.rank, context.size) if context else (int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1)))
+    job.update(world_size=size, target=target or f"h200x{size}")
+
+    def build():
+        return str(_Cache(cache_dir, timeout).artefact(job, inputs if callable(inputs) else None))
+
+    # Ranks that share no store share the cache: the first that gets its lock builds, the others find what it made.
+    path = build() if key is None else publish(store_of(key), "pkb/compile", rank, build, timeout)
+    return load(path, group, context=context, fallback=fn if callable(fn) else True)
 
 
 def _name(function):
     if isinstance(function, str):
-        return function
-    path = inspect.getsourcefile(inspect.unwrap(function))
+        file, colon, name = function.rpartition(":")
+        if not colon or not os.path.isfile(file):
+            raise native.PkbError(f"a function must be given itself or as FILE.py:NAME, got: '{function}'")
+        return f"{os.path.abspath(file)}:{name}"
+    try:
+        path = inspect.getsourcefile(inspect.unwrap(function))
+    except TypeError:
+        path = None
     name = getattr(function, "__qualname__", "")
     if not path or not os.path.isfile(path) or "<" in name:
         raise native.PkbError(f"{function!r} must be a function at the top level of a file")
@@ -54,9 +73,9 @@ def _tool(name):
     """An executable of pkb: $PKB_OPT for pkb-opt, beside the libraries, or on the path."""
     asked = os.environ.get(name.upper().replace("-", "_"))
     beside = native.library_directory().parent / "bin" / name
-    found = asked or (str(beside) if beside.is_file() else shutil.which(name))
+    found = shutil.which(asked) if asked else (str(beside) if beside.is_file() else shutil.which(name))
     if not found:
-        raise native.PkbError(f"{name} is neither in {beside.parent} nor on the path; build pkb")
+        raise native.PkbError(f"{asked or name} is neither in {beside.parent} nor on the path; build pkb")
     return found
 
 
@@ -73,17 +92,142 @@ def _run(command, what, timeout):
         raise native.PkbError(f"{what} failed: {text[-2000:]}")
 
 
-def _build(fn, inputs, size, target, cache_dir, timeout):
+def _digest(*parts):
     key = hashlib.sha256()
-    for part in (fn, inputs, str(size), target):
-        key.update(part.encode() + b"\n")
-        file = part.rsplit(":", 1)[0]
-        if os.path.isfile(file):
-            key.update(pathlib.Path(file).read_bytes())
-    root = pathlib.Path(cache_dir or os.environ.get("PKB_CACHE_DIR") or pathlib.Path.home() / ".cache" / "pkb")
-    folder = root / "compiled" / key.hexdigest()[:32]
-    folder.mkdir(parents=True, exist_ok=True)
-    bundle, program = folder / "program.pkb", folder / "program.cu"
-    _run([sys.executable, "-m", "pkb.export", fn, "--inputs", inputs, "--world-size", str(size), "-o", str(bundle)], "pkb-export", timeout)
-    _run([_tool("pkb-opt"), str(bundle), f"--pkb-pipeline=target={target}", "-o", str(program)], "pkb-opt", timeout)
-    return program
+    for part in parts:
+        key.update(part if isinstance(part, bytes) else str(part).encode())
+        key.update(b"\n")
+    return key.hexdigest()
+
+
+def _file_digest(path):
+    try:
+        return hashlib.sha256(pathlib.Path(path).read_bytes()).hexdigest()
+    except OSError:
+        return None
+
+
+def _compiler():
+    """What stands for the compiler: its executable, the exporter and the device headers."""
+    package = pathlib.Path(__file__).resolve().parent
+    headers = os.environ.get("PKB_RT_INCLUDE") or package.parents[1] / "include"
+    files = [*sorted((package / "export").glob("*.py")), *sorted(pathlib.Path(headers).glob("pkb_rt/**/*.*"))]
+    return _digest(_file_digest(_tool("pkb-opt")), *map(_file_digest, files))
+
+
+def _describe(value):
+    """Shapes, dtypes and constants of arguments, nested."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype}{list(value.shape)}{list(value.stride())}"
+    if isinstance(value, (list, tuple)):
+        return f"{type(value).__name__}({', '.join(map(_describe, value))})"
+    if isinstance(value, dict):
+        return f"dict({', '.join(f'{k}: {_describe(v)}' for k, v in value.items())})"
+    if isinstance(value, torch.nn.Module):
+        return _describe(dict([*value.named_parameters(), *value.named_buffers()]))
+    return repr(value) if isinstance(value, (int, float, bool, str, type(None), torch.dtype, torch.Size)) else type(value).__name__
+
+
+_private = []  # a folder, made when it is needed
+_making = threading.Lock()
+
+
+def _private_folder():
+    """A cache of this process, for want of one on disk: its threads may be ranks."""
+    with _making:
+        if not _private:
+            _private.append(tempfile.mkdtemp(prefix="pkb-cache-"))
+            atexit.register(shutil.rmtree, _private[0], ignore_errors=True)
+        return _private[0]
+
+
+class _Cache:
+    """Artefacts in a folder, by the hash of what they were made from.
+
+    A file `<key>.json` lists the sources that an export has read, with their hashes, and names the artefact; the key is what is known
+    before an export. So a change in a module that the function imports is noticed, wherever it lies.
+    """
+
+    def __init__(self, folder, timeout):
+        root = pathlib.Path(folder or os.environ.get("PKB_CACHE_DIR") or pathlib.Path.home() / ".cache" / "pkb")
+        self.folder, self.timeout = root / "compiled", timeout
+
+    def artefact(self, job, inputs):
+        arguments = ""
+        if inputs is not None:
+            try:
+                arguments = _describe(inputs(0, job["world_size"], "cpu"))
+            except Exception as error:
+                raise native.PkbError(f"inputs {job['inputs']} failed: {type(error).__name__}: {error}") from error
+        key = _digest(json.dumps(job, sort_keys=True), arguments, _compiler(), *(_file_digest(job[f].rpartition(":")[0]) for f in ("fn", "inputs")))[:32]
+        try:
+            return self._get(key, job)
+        except OSError as error:
+            warnings.warn(f"pkb: the cache '{self.folder}' is not used: {error}; set PKB_CACHE_DIR to a writable folder", stacklevel=4)
+        return _Cache(_private_folder(), self.timeout)._get(key, job)
+
+    def _get(self, key, job):
+        """Raises OSError if the folder cannot be used."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with self._lock(self.folder / f"{key}.lock"):
+            return self._find(key) or self._keep(key, job)
+
+    @contextlib.contextmanager
+    def _lock(self, path):
+        with open(path, "w") as file:
+            deadline = time.monotonic() + self.timeout
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        raise OSError(f"another process has held '{path}' for {self.timeout:g} s") from None
+                    time.sleep(0.02)
+            yield
+
+    def _find(self, key):
+        """The artefact under a key, if its sources are what they were and the file is whole."""
+        record = self.folder / f"{key}.json"
+        try:
+            entry = json.loads(record.read_text())
+            path, sources = self.folder / entry["artefact"], dict(entry["sources"])
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            warnings.warn(f"pkb: '{record}' in the cache is damaged; made again", stacklevel=5)
+            return None
+        if any(_file_digest(source) != digest for source, digest in sources.items()):
+            return None
+        try:
+            members(path)
+        except native.PkbError as error:
+            warnings.warn(f"pkb: the artefact in the cache is made again: {error}", stacklevel=5)
+            return None
+        return path
+
+    def _keep(self, key, job):
+        """Makes an artefact and puts it under a key, whole or not at all."""
+        with tempfile.TemporaryDirectory(prefix="pkb-compile-") as work, tempfile.TemporaryDirectory(prefix=f"{key}.", dir=self.folder) as here:
+            built = self._build(pathlib.Path(work), job)
+            files = members(built)
+            origins = json.loads(files["bundle.json"])["origins"]
+            path = self.folder / f"{_digest(built.read_bytes())[:32]}.pkx"
+            record = {"artefact": path.name, "sources": [[origins[f], hashlib.sha256(files[f]).hexdigest()] for f in sorted(origins)]}
+            parts = pathlib.Path(here) / "artefact", pathlib.Path(here) / "record"
+            shutil.copyfile(built, parts[0])
+            parts[1].write_text(json.dumps(record, indent=1))
+            os.replace(parts[0], path)
+            os.replace(parts[1], self.folder / f"{key}.json")
+        return path
+
+    def _build(self, folder, job):
+        bundle, program = folder / "program.pkb", folder / "program.pkx"
+        _run(
+            [sys.executable, "-m", "pkb.export", job["fn"], "--inputs", job["inputs"], "--world-size", str(job["world_size"]), "-o", str(bundle)],
+            "pkb-export", self.timeout,
+        )
+        _run([_tool("pkb-opt"), str(bundle), f"--pkb-pipeline=target={job['target']}", "-o", str(program)], "pkb-opt", self.timeout)
+        return program

@@ -4,6 +4,7 @@
 
 import atexit
 import ctypes
+import datetime
 import os
 import shutil
 import socket
@@ -53,61 +54,106 @@ class Context:
 
 
 _contexts = {}  # process group (None: no torch.distributed) -> Context
+# A forked child has none: CUDA does not survive a fork, and the sockets are the parent's.
+os.register_at_fork(after_in_child=_contexts.clear)
 
 
 def context_for(group=None):
     """The context of a process group (default: the default one), made on first use. Collective.
 
-    Without torch.distributed: RANK, WORLD_SIZE and PKB_RENDEZVOUS of the environment, or a single rank.
+    Without torch.distributed: RANK, WORLD_SIZE and PKB_RENDEZVOUS of the environment, or a single rank. Contexts of groups that have been destroyed are
+    closed here.
     """
-    import torch
     import torch.distributed as dist
 
     if dist.is_available() and dist.is_initialized():
         key = group if group is not None else dist.group.WORLD
+        _close_destroyed()
         if key not in _contexts:
             rank, size = dist.get_rank(key), dist.get_world_size(key)
             if rank < 0:
                 raise native.PkbError("this rank is not in the process group that is to load the program")
-            _contexts[key] = _make(rank, size, torch.cuda.current_device(), _meet_through_store(key, rank, size))
+            _contexts[key] = _make(rank, size, lambda: _meet_through_store(store_of(key), rank, size))
         return _contexts[key]
     if None not in _contexts:
         rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
         rendezvous = os.environ.get("PKB_RENDEZVOUS")
         if size > 1 and not rendezvous:
             raise native.PkbError(f"{size} ranks must meet: call torch.distributed.init_process_group first, or set PKB_RENDEZVOUS to a directory")
-        _contexts[None] = _make(rank, size, torch.cuda.current_device(), rendezvous)
+        _contexts[None] = _make(rank, size, lambda: rendezvous)
     return _contexts[None]
 
 
-def _make(rank, size, device, rendezvous):
+def store_of(group):
+    """The store through which the ranks of a process group meet."""
+    import torch.distributed.distributed_c10d as c10d
+
+    return c10d._get_process_group_store(group)
+
+
+def _close_destroyed():
+    import torch.distributed.distributed_c10d as c10d
+
+    for key in [key for key in _contexts if key is not None and key not in c10d._world.pg_map]:
+        _contexts.pop(key).close()
+
+
+def _make(rank, size, rendezvous):
     import torch
 
-    torch.cuda.init()
-    context = Context(rank, size, device, rendezvous)
+    try:
+        torch.cuda.init()
+        device = torch.cuda.current_device()
+    except (AssertionError, RuntimeError) as error:
+        text = str(error).strip().split("\n", 1)[0]
+        raise native.PkbError(f"a program runs on GPUs, and this process has none ({text}); for emulated ranks load it in a context of pkb.Emulator") from error
+    context = Context(rank, size, device, rendezvous())
     if not _contexts:
         atexit.register(_at_exit)
     return context
 
 
-def _meet_through_store(group, rank, size):
+def publish(store, name, rank, make, timeout_s=None):
+    """What `make()` returns on rank 0, on all ranks of a store: a text. Its error is raised on all ranks. Collective.
+
+    timeout_s: how long to wait for rank 0 (default: PKB_TIMEOUT_S).
+    """
+    # Every rank counts its own calls in the store, so that a later one, after a new start too, meets no entry of an earlier one.
+    entry = f"{name}/{store.add(f'{name}/calls/{rank}', 1)}"
+    if rank == 0:
+        try:
+            text = make()
+        except native.PkbError as error:
+            store.set(entry, f"error\n{error}")
+            raise
+        store.set(entry, f"ok\n{text}")
+        return text
+    timeout = timeout_s or float(os.environ.get("PKB_TIMEOUT_S", 600))
+    try:
+        store.wait([entry], datetime.timedelta(seconds=timeout))
+    except RuntimeError as error:
+        raise native.PkbError(f"rank 0 has not come to '{name}' within {timeout:g} s") from error
+    kind, text = store.get(entry).decode().split("\n", 1)
+    if kind == "error":
+        raise native.PkbError(f"rank 0: {text}")
+    return text
+
+
+def _meet_through_store(store, rank, size):
     """A fresh directory, made by rank 0 and told to the others through the group's store."""
     if size == 1:
         return None
     if os.environ.get("PKB_RENDEZVOUS"):
         return os.environ["PKB_RENDEZVOUS"]
-    import torch.distributed.distributed_c10d as c10d
-
-    store = c10d._get_process_group_store(group)
-    key = f"pkb/rendezvous/{len(_contexts)}"
     host = socket.gethostname()
-    if rank == 0:
+
+    def make():
         directory = tempfile.mkdtemp(prefix="pkb-", dir="/tmp")
-        store.set(key, f"{host}\n{directory}")
         # Empty once all have met; what a crash leaves is an empty folder in /tmp.
         atexit.register(shutil.rmtree, directory, ignore_errors=True)
-        return directory
-    first, directory = store.get(key).decode().split("\n", 1)
+        return f"{host}\n{directory}"
+
+    first, directory = publish(store, "pkb/rendezvous", rank, make).split("\n", 1)
     if first != host:
         raise native.PkbError(f"rank 0 runs on host {first}, rank {rank} on {host}; the ranks of a program must share one host")
     return directory

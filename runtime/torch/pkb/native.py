@@ -63,6 +63,11 @@ def runtime():
         "pkb_program_refuse": (status, [pointer, text]),
         "pkb_program_launch_count": (ctypes.c_int32, [pointer]),
         "pkb_program_manifest": (text, [pointer]),
+        "pkb_program_notes": (text, [pointer]),
+        "pkb_artefact_open": (status, [text, ctypes.POINTER(pointer)]),
+        "pkb_artefact_close": (None, [pointer]),
+        "pkb_artefact_name": (text, [pointer, ctypes.c_int32]),
+        "pkb_artefact_member": (status, [pointer, text, ctypes.POINTER(pointer), ctypes.POINTER(ctypes.c_size_t)]),
         "pkb_last_error": (text, []),
     }
     for name, (result, arguments) in declare.items():

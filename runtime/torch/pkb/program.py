@@ -5,23 +5,32 @@
 import ctypes
 import json
 import os
+import warnings
 
-from . import native, trees
+import torch
+
+from . import artefact, native, trees
 from .context import context_for
 
 
-def load(path, group=None, *, context=None, fallback=None):
-    """Load the emitted program `path` (`X.cu`) on this rank. Collective over the group.
+def load(path, group=None, *, context=None, fallback=True):
+    """Load the program `path` (an artefact `X.pkx` or an emitted `X.cu`) on this rank. Collective over the group.
 
     group: process group whose size is the program's world size; the default one if None. context: instead of a group's.
-    fallback: function to call when the arguments are outside of what was compiled; calls of it are counted. Without one a
-    GuardError is raised. Returns a Program. Raises PkbError naming the thing and what to do.
+    fallback: what is called when the arguments are outside of what was compiled, on all ranks; calls of it are counted. True: the function
+    that an artefact carries. None, or an artefact or text without one: a GuardError is raised. Returns a Program.
+    Raises PkbError naming the thing and what to do; warns of what load did without, such as a cache that cannot be written.
     """
     operators = native.operators()
     if context is None:
         context = context_for(group)
     pointer = ctypes.c_void_p()
     native.check(native.runtime().pkb_program_load(context.pointer, os.fsencode(path), None, ctypes.byref(pointer)))
+    notes = native.runtime().pkb_program_notes(pointer).decode()
+    if notes:
+        warnings.warn(f"pkb: {notes}", stacklevel=2)
+    if fallback is True:
+        fallback = (artefact.is_artefact(path) and artefact.Original(path)) or None
     return Program(operators, context, pointer, fallback)
 
 
@@ -29,19 +38,17 @@ class Program:
     """Called like the function it was made from.
 
     handle: its number for torch.ops.pkb.call. manifest: the parsed JSON. launches: what one call enqueues on this rank.
-    fallbacks: how often; reason: why the last time.
+    fallbacks: how often the original was called in its place; last_reason: why the last time.
     """
 
     def __init__(self, operators, context, pointer, fallback):
-        import torch
-
         runtime = native.runtime()
         self._operators, self._context, self._pointer, self._fallback = operators, context, pointer, fallback
         self.manifest = json.loads(runtime.pkb_program_manifest(pointer).decode())
         self.launches = runtime.pkb_program_launch_count(pointer)
         self.handle = operators.pkb_torch_register(pointer, -1 if context.emulated else context.device)
         context.programs.append(self)
-        self.fallbacks, self.reason = 0, None
+        self.fallbacks, self.last_reason = 0, None
         arguments, outputs = self.manifest["arguments"], self.manifest["outputs"]
         self._flatten = trees.flattener(self.manifest.get("input_tree"), len(arguments))
         self._build = trees.builder(self.manifest.get("output_tree"), len(outputs))
@@ -53,8 +60,11 @@ class Program:
         self._quick = trees.plain(self.manifest.get("input_tree"), len(arguments)) and not self._shared
         self._single = trees.single(self.manifest.get("output_tree"), len(outputs))
         self._op = (torch.ops.pkb.call_mutating if self._mutates else torch.ops.pkb.call).default
+        self._expected = [(getattr(torch, a["dtype"]), tuple(a["sizes"]), tuple(a["strides"])) for a in arguments]
 
     def __call__(self, *args, **kwargs):
+        if torch.compiler.is_compiling():
+            return self._traced(args, kwargs)
         if self._quick and len(args) == self._count and not kwargs:
             try:
                 results = self._op(self.handle, args)
@@ -77,6 +87,18 @@ class Program:
             return self._outside(_guard_text(error), args, kwargs)
         return self._build(self._with_shared(tensors, results) if self._shared else results)
 
+    def _traced(self, args, kwargs):
+        """The call as torch.compile sees it: one operator, if what is known while tracing fits; else a break of the graph and a call outside."""
+        tensors, reason = self._flatten(args, kwargs)
+        if reason is not None or not all(map(_fits, tensors, self._expected)) or _differentiates(tensors):
+            return self._untraced(*args, **kwargs)
+        results = self._op(self.handle, tensors)
+        return self._build(self._with_shared(tensors, results) if self._shared else results)
+
+    @torch._dynamo.disable
+    def _untraced(self, *args, **kwargs):
+        return self(*args, **kwargs)
+
     def _with_shared(self, tensors, own):
         """All outputs, from those with memory of their own and the arguments."""
         own = iter(own)
@@ -92,7 +114,7 @@ class Program:
         if self._fallback is None:
             raise native.GuardError(reason, 3)
         self.fallbacks += 1
-        self.reason = reason
+        self.last_reason = reason
         return self._fallback(*args, **kwargs)
 
     def unload(self):
@@ -105,6 +127,16 @@ class Program:
 
     def __repr__(self):
         return f"<pkb program {self.manifest.get('name')!r}, {self.manifest['world_size']} ranks, {self.launches} launches>"
+
+
+def _fits(tensor, expected):
+    dtype, sizes, strides = expected
+    same = tensor.dtype == dtype and tuple(tensor.shape) == sizes
+    return same and (0 in sizes or all(size == 1 or a == b for size, a, b in zip(sizes, tensor.stride(), strides)))
+
+
+def _differentiates(tensors):
+    return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
 
 
 def _guard_text(error):

@@ -1,6 +1,6 @@
 # Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""An emitted program as one Python file: `python -m pkb.solution X.cu OUT.py` (pkb-run X.cu --pkb-solution OUT.py).
+"""A program as one Python file: `python -m pkb.solution X.pkx OUT.py` (pkb-run X.pkx --pkb-solution OUT.py); X.cu works too.
 
 The file defines `solution(*args)`, as ParallelKernelBench expects it of a candidate. It carries the program, the run time, the
 table of operators and the device headers, and needs torch 2.11.0 on a machine with x86-64 Linux and CUDA 12.8 or newer.
@@ -19,16 +19,15 @@ import tempfile
 import textwrap
 import zipfile
 
-from . import native
+from . import artefact, native
 
 _LIBRARIES = ("libpkb_rt.so", "libpkb_aten.so", "libpkb_torch.so")
-_MODULES = ("__init__.py", "native.py", "context.py", "program.py", "trees.py")
+_MODULES = ("__init__.py", "artefact.py", "native.py", "context.py", "program.py", "trees.py")
 
 _TEMPLATE = '''\
 """{name}: made by pkb, the compiler of multi-GPU kernels, for {world_size} ranks ({target}). Program {program}.
 
-Self-contained: the text below is a zip archive with the emitted CUDA, the run time and its headers. It is unpacked once per machine, and
-the kernels are compiled by torch's NVRTC at the first call. Needs torch {torch}.
+Self-contained: the text below is a zip archive with the program, the run time and its headers. It is unpacked once per machine. {kernels} Needs torch {torch}.
 """
 
 import base64
@@ -66,7 +65,8 @@ def load(**options):
         sys.path.insert(0, package)
     import pkb
 
-    return pkb.load(os.path.join(folder, "program.cu"), **options)
+    # What it does not fit is an error: a call of the original would be no result of this program.
+    return pkb.load(os.path.join(folder, "{program_file}"), **{{"fallback": None, **options}})
 
 
 _program = None
@@ -106,13 +106,16 @@ def _headers(libraries):
 
 
 def manifest_of(path):
-    """The manifest of an emitted program. Raises PkbError if the file has none."""
-    try:
-        text = pathlib.Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise native.PkbError(f"cannot read '{path}': {error.strerror}") from error
-    except UnicodeDecodeError:
-        text = ""
+    """The manifest of an emitted program or an artefact. Raises PkbError if the file has none."""
+    if artefact.is_artefact(path):
+        text = artefact.members(path)["program.cu"].decode(errors="replace")
+    else:
+        try:
+            text = pathlib.Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise native.PkbError(f"cannot read '{path}': {error.strerror}") from error
+        except UnicodeDecodeError:
+            text = ""
     found = re.match(r"/\* pkb-manifest\n(.*?)\n\*/\n", text, re.S)
     try:
         return json.loads(found.group(1))
@@ -121,14 +124,16 @@ def manifest_of(path):
 
 
 def write(program, out):
-    """Writes the file `out` for the emitted `program` (X.cu, with X.cu.data beside it if it has one). Raises PkbError."""
+    """Writes the file `out` for a program (X.pkx, or X.cu with X.cu.data beside it if it has one). Raises PkbError."""
     program, out = pathlib.Path(program), pathlib.Path(out)
     manifest = manifest_of(program)
     libraries = native.library_directory()
     headers = _headers(libraries)
     package = pathlib.Path(__file__).resolve().parent
-    files = {"program.cu": program.read_bytes()}
-    if manifest.get("data"):
+    compiled = artefact.is_artefact(program)
+    program_file = "program.pkx" if compiled else "program.cu"
+    files = {program_file: program.read_bytes()}
+    if manifest.get("data") and not compiled:
         data = program.with_name(program.name + ".data")
         if not data.is_file():
             raise native.PkbError(f"'{program}' has constants in '{data}', which is missing; write both again with pkb-opt")
@@ -153,6 +158,8 @@ def write(program, out):
         target=manifest.get("target", "?"),
         program=manifest.get("program", "without an id"),
         torch=manifest.get("torch", "2.11.0"),
+        program_file=program_file,
+        kernels="Its kernels are compiled." if compiled else "The kernels are compiled by torch's NVRTC at the first call.",
         digest=hashlib.sha256(packed.getvalue()).hexdigest(),
         archive="\n".join(textwrap.wrap(encoded, 160)),
     )
@@ -167,7 +174,7 @@ def write(program, out):
 
 def main(arguments):
     if len(arguments) != 2:
-        print("usage: python -m pkb.solution X.cu OUT.py", file=sys.stderr)
+        print("usage: python -m pkb.solution X.pkx|X.cu OUT.py", file=sys.stderr)
         return 2
     try:
         write(*arguments)

@@ -25,8 +25,16 @@
 // MACHINE: no-machine.json
 //
 // A name that promises another kind of file.
-// RUN: not pkb-opt %s -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=KIND
-// KIND: pkb-opt: error: cannot write '{{.*}}/x.pkx': what is written has the extension .cu, .mlir or .mlirbc, or is named by --emit
+// RUN: not pkb-opt %s -o %t/x.cubin 2>&1 | FileCheck %s --check-prefix=KIND
+// KIND: pkb-opt: error: cannot write '{{.*}}/x.cubin': what is written has the extension .cu, .pkx, .mlir or .mlirbc, or is named by --emit
+//
+// RUN: not pkb-opt %s --emit=artefact 2>&1 | FileCheck %s --check-prefix=STDOUT
+// STDOUT: pkb-opt: error: an artefact is not written to standard output; name a file with -o X.pkx
+// RUN: not pkb-opt %s -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=LEVEL
+// RUN: not env PKB_NVCC=none pkb-opt %s --pkb-pipeline=target=h200x2 -o %t/nowhere/x.pkx 2>&1 | FileCheck %s --check-prefix=NOPLACE
+// NOPLACE: pkb-opt: error: cannot write '{{.*}}/nowhere/x.pkx
+// RUN: not env PKB_NVCC=no-such-nvcc pkb-opt %s --pkb-pipeline=target=h200x2 -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=NVCC
+// NVCC: pkb-opt: error: PKB_NVCC names 'no-such-nvcc', which is not an executable; 'none' does without
 //
 // An input whose name says bundle and whose content does not.
 // RUN: true > %t.empty.pkb && not pkb-opt %t.empty.pkb -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
@@ -43,7 +51,7 @@
 // LEFT: {{^}}folder.mlir{{$}}
 // LEFT-NEXT: {{^}}x.cu{{$}}
 // LEFT-NOT: {{.}}
-module attributes {comm.mesh = #comm.mesh<size = 2>} {
+module attributes {comm.mesh = #comm.mesh<size = 2>, aten.program = #aten.program<function = "f", bundle = "", capture = "", torch = "2.11.0", inputs = <tuple items [<tensor at 0>]>, outputs = <tensor at 0>>} {
   func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic : tensor<8xf32>
     return %0 : tensor<8xf32>

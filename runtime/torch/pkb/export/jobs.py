@@ -108,6 +108,7 @@ def _write(job, results):
         "function": _ref(job.function, places),
         "inputs": {**_ref(job.inputs, places), "seed": job.seed, "random": job.randomize},
         "modules": {n: places[p] for n, p in sorted(modules.items()) if p in places},
+        "origins": {name: p for p, name in sorted(places.items())},
         "pkb_problem": job.pkb_problem,
         "groups": [{"id": i, "ranks": list(g)} for i, g in enumerate(groups)],
         "symbols": [],

@@ -239,7 +239,7 @@ class BadInput(Case):
                     f.write(changed)
                 self.refused(run("changed.cu", "--device=emulated"), 2, message)
         with open(path("x.pkx"), "w"):
-            self.refused(run("x.pkx"), 2, "is an artefact")
+            self.refused(run("x.pkx"), 2, "'x.pkx' is cut off (0 bytes, and no directory at the end)")
         self.nothing_left()
 
     def test_world_size(self):

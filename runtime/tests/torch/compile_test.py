@@ -1,0 +1,179 @@
+# Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""pkb.compile and its cache, on emulated ranks; how ranks meet through a store.
+
+Run with PYTHONPATH=runtime/torch, PKB_LIBRARY_DIR set to the folder of the built libraries, and PKB_OPT naming pkb-opt.
+"""
+
+import os
+import pathlib
+import tempfile
+import threading
+import unittest
+import warnings
+
+import torch
+import torch.distributed as dist
+
+import pkb
+from pkb import compiling
+from pkb import context as contexts
+
+MODEL = """
+import torch
+import torch.distributed as dist
+import pkb_test_factor
+
+def solution(x):
+    y = x * pkb_test_factor.FACTOR
+    dist.all_reduce(y)
+    return y
+
+def inputs(rank, world_size, device, trial=0):
+    return (torch.full((4, 8), rank + 1.0 + trial, device=device),)
+"""
+
+
+@unittest.skipUnless(os.access(os.environ.get("PKB_OPT", ""), os.X_OK), "PKB_OPT names no pkb-opt")
+class Compile(unittest.TestCase):
+    def setUp(self):
+        os.environ["PKB_NVCC"] = "none"
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = pathlib.Path(folder.name)
+        (self.path / "model.py").write_text(MODEL)
+        (self.path / "pkb_test_factor.py").write_text("FACTOR = 2\n")
+        self.cache = self.path / "cache"
+        self.runs = []
+        run = compiling._run
+        compiling._run = lambda command, what, timeout: (self.runs.append(what), run(command, what, timeout))
+        self.addCleanup(setattr, compiling, "_run", run)
+
+    def compile_on_ranks(self, factor=2, **options):
+        """Compiles and calls on two emulated ranks; the warnings."""
+        errors = []
+
+        def rank_main(rank, machine):
+            try:
+                context = machine.context(rank, arena_bytes=32 << 20, timeout_s=60)
+                try:
+                    model = self.path / "model.py"
+                    settings = {"cache_dir": self.cache, "context": context, **options}
+                    program = pkb.compile(f"{model}:solution", f"{model}:inputs", **settings)
+                    result = program(torch.full((4, 8), rank + 1.0))
+                    torch.testing.assert_close(result, torch.full((4, 8), 3.0 * factor), rtol=0, atol=0)
+                finally:
+                    context.close()
+            except BaseException as error:
+                errors.append(error)
+
+        with warnings.catch_warnings(record=True) as caught, pkb.Emulator(2) as machine:
+            warnings.simplefilter("always")
+            threads = [threading.Thread(target=rank_main, args=(rank, machine)) for rank in range(2)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        if errors:
+            raise errors[0]
+        return [str(w.message) for w in caught if str(w.message).startswith("pkb: ")]
+
+    def test_one_rank_builds_and_what_is_built_is_kept(self):
+        self.assertEqual(self.compile_on_ranks(), [])
+        self.assertEqual(self.runs, ["pkb-export", "pkb-opt"])
+        self.assertEqual(self.compile_on_ranks(), [])
+        self.assertEqual(len(self.runs), 2)
+        # A module that the function imports is part of the key; so is a damaged artefact or record noticed.
+        (self.path / "pkb_test_factor.py").write_text("FACTOR = 5\n")
+        self.assertEqual(self.compile_on_ranks(factor=5), [])
+        self.assertEqual(len(self.runs), 4)
+        for damaged in self.cache.glob("compiled/*.pkx"):
+            damaged.write_bytes(damaged.read_bytes()[:-50])
+        notes = self.compile_on_ranks(factor=5)
+        self.assertRegex(notes[0], "pkb: the artefact in the cache is made again: '.*pkx' is cut off")
+        self.assertEqual(len(self.runs), 6)
+        for record in self.cache.glob("compiled/*.json"):
+            record.write_text("{")
+        self.assertRegex(self.compile_on_ranks(factor=5)[0], "json' in the cache is damaged; made again")
+        self.assertEqual(len(self.runs), 8)
+        self.assertEqual(self.compile_on_ranks(factor=5), [])
+        self.assertEqual(len(self.runs), 8)
+        names = {path.suffix for path in self.cache.glob("compiled/*")}
+        self.assertEqual(names, {".pkx", ".json", ".lock"})  # nothing half-made is left
+
+    def test_a_cache_that_cannot_be_used_is_a_warning(self):
+        self.cache.write_text("a file")
+        notes = self.compile_on_ranks()
+        self.assertRegex(notes[0], "pkb: the cache '.*/cache/compiled' is not used: .*Not a directory.*; set PKB_CACHE_DIR to a writable folder")
+        self.assertEqual(self.runs, ["pkb-export", "pkb-opt"])  # threads share what one of them made
+
+    def test_a_lock_that_is_held_is_waited_for_and_then_done_without(self):
+        import fcntl
+
+        (self.cache / "compiled").mkdir(parents=True)
+        cache = compiling._Cache(self.cache, 0.2)
+        with open(self.cache / "compiled" / "x.lock", "w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            with self.assertRaisesRegex(OSError, "another process has held '.*x.lock' for 0.2 s"), cache._lock(self.cache / "compiled" / "x.lock"):
+                pass
+
+    def test_what_fails_is_told_by_the_step_that_failed(self):
+        (self.path / "model.py").write_text(MODEL.replace("dist.all_reduce(y)", "dist.no_such_collective(y)"))
+        with self.assertRaisesRegex(pkb.PkbError, "pkb-export failed: (.|\n)*no_such_collective"):
+            self.compile_on_ranks()
+        (self.path / "model.py").write_text(MODEL)
+        with self.assertRaisesRegex(pkb.PkbError, "pkb-opt failed: (.|\n)*h200x3"):
+            self.compile_on_ranks(target="h200x3")
+        with self.assertRaisesRegex(pkb.PkbError, "must be given itself or as FILE.py:NAME, got: 'nothing'"):
+            pkb.compile("nothing", "nothing")
+        with self.assertRaisesRegex(pkb.PkbError, "must be a function at the top level of a file"):
+            pkb.compile(lambda x: x, lambda *_: ())
+        self.assertEqual([p for p in self.cache.glob("compiled/*") if p.suffix != ".lock"], [])
+
+
+class Store(unittest.TestCase):
+    def on_ranks(self, size, body):
+        results, store = [None] * size, dist.HashStore()
+
+        def run(rank):
+            try:
+                results[rank] = body(store, rank)
+            except Exception as error:
+                results[rank] = error
+
+        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    def test_ranks_meet_again_and_again_in_a_fresh_folder(self):
+        def body(store, rank):
+            return [contexts._meet_through_store(store, rank, 3) for _ in range(5)]
+
+        results = self.on_ranks(3, body)
+        self.assertEqual(results[1], results[0])
+        self.assertEqual(results[2], results[0])
+        self.assertEqual(len(set(results[0])), 5)
+
+    def test_an_error_of_rank_0_is_everybodys(self):
+        def fails():
+            raise pkb.PkbError("no such thing")
+
+        results = self.on_ranks(2, lambda store, rank: contexts.publish(store, "x", rank, fails))
+        self.assertEqual([str(r) for r in results], ["no such thing", "rank 0: no such thing"])
+
+    def test_a_rank_that_does_not_come_is_named(self):
+        results = self.on_ranks(2, lambda store, rank: rank and contexts.publish(store, "x", rank, lambda: "", timeout_s=0.2))
+        self.assertEqual(str(results[1]), "rank 0 has not come to 'x' within 0.2 s")
+
+    @unittest.skipIf(torch.cuda.is_available(), "there are GPUs")
+    def test_without_a_gpu_it_is_one_message(self):
+        with self.assertRaisesRegex(pkb.PkbError, "a program runs on GPUs, and this process has none .*pkb.Emulator"):
+            contexts.context_for()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("PKB_CACHE_DIR", "/tmp/pkb-test-cache")
+    unittest.main()
