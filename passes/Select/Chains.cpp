@@ -116,6 +116,9 @@ std::string pkb::whyNotTwoShots(Operation *op) {
   int64_t ranks = reduce.getGroup().getSize();
   if (ranks <= 2)
     return "two ranks have nothing to share";
+  auto fused = dyn_cast<comm::FusedOp>(op);
+  if (fused && llvm::any_of(fused.getEntry().getOps<aten::CallOp>(), [](aten::CallOp call) { return !call.getMutates().empty(); }))
+    return "an operator beside it writes in place";
   if (!aten::isDense(type) || aten::getLayout(type).offset != 0)
     return "its tensor does not lie in one piece";
   if (type.getNumElements() == 0 || type.getNumElements() % ranks != 0)
