@@ -199,7 +199,7 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
   IRMapping before;
   Value message = cloneInto(scatter, reduce.getInput(), before, outer);
   if (whole != all)
-    message = aten::AsStridedOp::create(scatter.inside, loc, all, message);
+    message = aten::AsStridedOp::create(scatter.inside, loc, all, message).getResult();
   auto mine =
       comm::ReduceScatterOp::create(scatter.inside, loc, part, reduce.getKind(), ValueRange(message), reduce.getGroup(),
                                     DenseF64ArrayAttr(), reduce.getAccumulation(), reduce.getDeterministic());
@@ -210,7 +210,7 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
                                         reduce.getGroup());
   Value sum = sums.getResult(0);
   if (whole != all)
-    sum = aten::AsStridedOp::create(gather.inside, loc, whole, sum);
+    sum = aten::AsStridedOp::create(gather.inside, loc, whole, sum).getResult();
   SmallVector<Value> yielded{sum};
   if (fused) {
     IRMapping after;

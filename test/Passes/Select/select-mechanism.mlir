@@ -103,31 +103,3 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %0 : tensor<65536xf32>
   }
 }
-
-// -----
-
-// Where the library is faster for them, they get their own calls again.
-// CHECK-LABEL: @apart
-// CHECK-NOT: comm.fused
-// CHECK: comm.reduce_scatter{{.*}}mechanism = nccl
-// CHECK: comm.all_gather{{.*}}mechanism = nccl
-// REMARK: reduce_scatter, all_gather get kernels of their own: predicted {{[0-9.]+}} us, in one kernel {{[0-9.]+}} us
-module attributes {comm.mesh = #comm.mesh<size = 2>} {
-  func.func @apart(%a: tensor<536870912xf32>) -> tensor<536870912xf32> {
-    %0 = comm.fused(%a) : (tensor<536870912xf32>) -> tensor<536870912xf32> {
-    ^bb0(%b: tensor<536870912xf32>):
-      %1 = comm.fused(%b) : (tensor<536870912xf32>) -> tensor<268435456xf32> {
-      ^bb0(%c: tensor<536870912xf32>):
-        %2 = comm.reduce_scatter sum %c in <[[0, 1]]> accumulate f32 : (tensor<536870912xf32>) -> tensor<268435456xf32>
-        comm.yield %2 : tensor<268435456xf32>
-      }
-      %3 = comm.fused(%1) : (tensor<268435456xf32>) -> tensor<536870912xf32> {
-      ^bb0(%c: tensor<268435456xf32>):
-        %4 = comm.all_gather %c in <[[0, 1]]> : (tensor<268435456xf32>) -> tensor<536870912xf32>
-        comm.yield %4 : tensor<536870912xf32>
-      }
-      comm.yield %3 : tensor<536870912xf32>
-    }
-    return %0 : tensor<536870912xf32>
-  }
-}
