@@ -138,6 +138,19 @@ static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit u
   return decision;
 }
 
+/// Reports `decision` for every collective that `op` is or holds.
+static void report(Operation *op, MechanismDecision decision, bool passed, StringRef name, const std::string &text) {
+  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
+    decision.collective = collective->getName().stripDialect();
+    auto options = remark::RemarkOpts::name(name).category("select");
+    if (passed)
+      remark::passed(collective.getLoc(), options) << describe(decision, text, op->getContext());
+    else
+      remark::analysis(collective.getLoc(), options) << describe(decision, text, op->getContext());
+    decision.continues = true;
+  }
+}
+
 /// If `op` came with a schedule, says so and returns true.
 static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
@@ -146,8 +159,7 @@ static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit uni
   MechanismDecision decision = decisionOf(op, amount, unit);
   decision.taken = schedule.getMechanism();
   decision.origin = MechanismOrigin::Given;
-  std::string text = llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken));
-  remark::analysis(op->getLoc(), remark::RemarkOpts::name("given-schedule").category("select")) << describe(decision, text, op->getContext());
+  report(op, decision, /*passed=*/false, "given-schedule", llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken)).str());
   return true;
 }
 
@@ -265,11 +277,7 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
                                    xfer::stringifyMechanism(best->mechanism), table);
   MechanismDecision decision = decisionOf(op, amount, unit, choices, wanted);
   decision.taken = best->mechanism;
-  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
-    decision.continues = collective != collectivesOf(op).front();
-    decision.collective = collective->getName().stripDialect();
-    remark::passed(collective.getLoc(), remark::RemarkOpts::name("mechanism").category("select")) << describe(decision, text, &getContext());
-  }
+  report(op, decision, /*passed=*/true, "mechanism", text);
   return success();
 }
 
