@@ -107,7 +107,7 @@ const StepsDecision *Explanation::stepsOf(StringRef function) const {
 Explanation::Steps Explanation::countAfter(StringRef function) const {
   Steps after;
   for (const ExplainedCollective &call : collectives) {
-    if (call.function != function || !call.mechanism)
+    if (call.function != function || !call.mechanism || call.mechanism->continues)
       continue;
     xfer::Mechanism taken = call.mechanism->taken;
     (taken == xfer::Mechanism::Nccl ? after.library : taken == xfer::Mechanism::CopyEngine ? after.engines : after.kernels) += 1;
@@ -150,6 +150,7 @@ json::Value Explanation::toJson() const {
       object[mechanism->unit == MessageUnit::Bytes ? "message_bytes" : "message_rows"] = mechanism->amount;
       object["mechanism"] = xfer::stringifyMechanism(mechanism->taken);
       object["origin"] = originInWords(mechanism->origin);
+      object["continues"] = mechanism->continues;
       object["choices"] = std::move(options);
     }
     if (const auto &fusion = call.fusion) {

@@ -193,9 +193,10 @@ static Table::Cell whatSharesIt(const ExplainedCollective &call) {
   if (!call.fusion)
     return {"-"};
   const FusionDecision &fusion = *call.fusion;
-  if (fusion.before.empty() && fusion.after.empty())
-    return {"nothing: " + fusion.why};
-  return {fusion.before.empty() ? "" : llvm::join(fusion.before, ", ") + " before it",
+  bool computes = !fusion.before.empty() || !fusion.after.empty(), continues = call.mechanism && call.mechanism->continues;
+  if (!computes)
+    return {continues ? "it goes on in the kernel before it" : "nothing: " + fusion.why};
+  return {continues ? "it goes on in the kernel before it, with" : "", fusion.before.empty() ? "" : llvm::join(fusion.before, ", ") + " before it",
           fusion.after.empty() ? "" : llvm::join(fusion.after, ", ") + " after it"};
 }
 

@@ -27,30 +27,44 @@ static void addSizes(xfer::KernelOp kernel, MechanismQuestion &question) {
   }
 }
 
-void pkb::checkMechanism(xfer::KernelOp kernel, const XferLimits &limits, TransferReporter &reporter) {
-  if (kernel.getImplements() == xfer::Collective::None)
-    return;
+/// One collective of a fused kernel, whose messages are computed.
+static MechanismQuestion phaseQuestion(xfer::PipelineOp pipeline) {
   MechanismQuestion question;
-  question.collective = kernel.getImplements();
-  question.ranks = kernel.getGroupSize();
-  question.arenaBytes = limits.arenaBytes;
-  // A mesh whose links nobody knows is of no machine yet.
-  comm::MeshAttr mesh = comm::getMesh(kernel);
-  question.copyEngines = mesh && mesh.getLink() != comm::LinkKind::Unknown ? mesh.getCopyEngines() : 1;
+  question.collective = pipeline.getCollective();
   if (isReduction(question.collective))
-    question.reduction = kernel.getReduction().value_or(comm::ReduceKind::Sum);
+    question.reduction = pipeline.getCombination();
   question.messageBytes = 16;
-  if (!kernel.getFused()) {
+  pipeline.walk([&](xfer::PutOp put) { question.element = getElementTypeOrSelf(put.getBuffer().getType().getElementType()); }); // a line of a row is a vector
+  return question;
+}
+
+void pkb::checkMechanism(xfer::KernelOp kernel, const XferLimits &limits, TransferReporter &reporter) {
+  SmallVector<MechanismQuestion> questions;
+  if (kernel.getFused()) {
+    for (auto pipeline : kernel.getEntry().getOps<xfer::PipelineOp>())
+      questions.push_back(phaseQuestion(pipeline));
+  } else {
+    MechanismQuestion question;
+    question.collective = kernel.getImplements();
+    if (isReduction(question.collective))
+      question.reduction = kernel.getReduction().value_or(comm::ReduceKind::Sum);
     if (kernel.getEntry().getNumArguments() > 0)
       question.element = cast<MemRefType>(kernel.getEntry().getArgument(0).getType()).getElementType();
-    question.messageBytes = 0;
     addSizes(kernel, question);
-  } else if (auto buffers = kernel.getEntry().getOps<xfer::SymmBufferOp>(); !buffers.empty()) {
-    question.element = getElementTypeOrSelf((*buffers.begin()).getType().getElementType()); // a line of a row is a vector
+    questions.push_back(question);
   }
+  // A mesh whose links nobody knows is of no machine yet.
+  comm::MeshAttr mesh = comm::getMesh(kernel);
   xfer::Mechanism mechanism = kernel.getSchedule().getMechanism();
-  if (std::optional<std::string> reason = whyIllegal(mechanism, question))
-    reporter.report(TransferCode::IllegalMechanism, kernel, Twine(xfer::stringifyMechanism(mechanism)) + " is not legal for it: " + *reason);
+  for (MechanismQuestion &question : questions) {
+    question.ranks = kernel.getGroupSize();
+    question.arenaBytes = limits.arenaBytes;
+    question.copyEngines = mesh && mesh.getLink() != comm::LinkKind::Unknown ? mesh.getCopyEngines() : 1;
+    if (question.collective == xfer::Collective::None)
+      continue;
+    if (std::optional<std::string> reason = whyIllegal(mechanism, question))
+      reporter.report(TransferCode::IllegalMechanism, kernel, Twine(xfer::stringifyMechanism(mechanism)) + " is not legal for it: " + *reason);
+  }
 }
 
 void pkb::checkMechanism(xfer::LibraryCallOp call, TransferReporter &reporter) {

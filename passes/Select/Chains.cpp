@@ -116,6 +116,9 @@ std::string pkb::whyNotTwoShots(Operation *op) {
   int64_t ranks = reduce.getGroup().getSize();
   if (ranks <= 2)
     return "two ranks have nothing to share";
+  auto fused = dyn_cast<comm::FusedOp>(op);
+  if (fused && llvm::any_of(fused.getEntry().getOps<aten::CallOp>(), [](aten::CallOp call) { return !call.getMutates().empty(); }))
+    return "an operator beside it writes in place";
   if (!aten::isDense(type) || aten::getLayout(type).offset != 0)
     return "its tensor does not lie in one piece";
   if (type.getNumElements() == 0 || type.getNumElements() % ranks != 0)
@@ -196,7 +199,7 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
   IRMapping before;
   Value message = cloneInto(scatter, reduce.getInput(), before, outer);
   if (whole != all)
-    message = aten::AsStridedOp::create(scatter.inside, loc, all, message);
+    message = aten::AsStridedOp::create(scatter.inside, loc, all, message).getResult();
   auto mine =
       comm::ReduceScatterOp::create(scatter.inside, loc, part, reduce.getKind(), ValueRange(message), reduce.getGroup(),
                                     DenseF64ArrayAttr(), reduce.getAccumulation(), reduce.getDeterministic());
@@ -207,7 +210,7 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
                                         reduce.getGroup());
   Value sum = sums.getResult(0);
   if (whole != all)
-    sum = aten::AsStridedOp::create(gather.inside, loc, whole, sum);
+    sum = aten::AsStridedOp::create(gather.inside, loc, whole, sum).getResult();
   SmallVector<Value> yielded{sum};
   if (fused) {
     IRMapping after;

@@ -25,7 +25,7 @@ def SelectMechanismPass : Pass<"pkb-select-mechanism", "::mlir::ModuleOp"> {
     Option<"mechanism", "mechanism", "std::string", /*default=*/"\"\"", "use this mechanism for every collective (ldst, ll, copy_engine, nccl)">,
     Option<"arenaBytes", "arena-bytes", "int64_t", /*default=*/"256ll << 20", "bytes of the symmetric region of one rank">,
   ];
-  let dependentDialects = ["::pkb::xfer::XferDialect", "::pkb::cuda::CudaDialect"];
+  let dependentDialects = ["::pkb::aten::AtenDialect", "::pkb::xfer::XferDialect", "::pkb::cuda::CudaDialect"];
 }
 
 #endif // PKB_PASSES_SELECT_PASSES_TD

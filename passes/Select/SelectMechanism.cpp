@@ -18,9 +18,6 @@ namespace pkb {
 using namespace mlir;
 using namespace pkb;
 
-/// Marks, inside of this pass, a chain that is one all_reduce.
-static constexpr StringLiteral kTwoShotsAttrName = "two_shots";
-
 static int64_t bytesOf(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   return type.getNumElements() * xfer::elementBytes(type.getElementType());
@@ -104,17 +101,95 @@ static const Choice *bestOf(ArrayRef<Choice> choices, std::optional<xfer::Mechan
   return best;
 }
 
-static SmallVector<Choice> choicesOf(Operation *op, int64_t arenaBytes, const Machine &machine) {
+/// The collectives that `op` is or holds.
+static SmallVector<comm::CollectiveOpInterface> collectivesOf(Operation *op) {
   if (auto fused = dyn_cast<comm::FusedOp>(op))
-    return enumerateFused(op->getContext(), exchangeOf(fused, arenaBytes, machine), machine);
-  return enumerateChoices(op->getContext(), exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine),
-                          machine);
+    return fused.getCollectives();
+  return {cast<comm::CollectiveOpInterface>(op)};
 }
 
-/// Gives a chain its schedule, or takes it apart where its collectives are faster in kernels of their own, or cannot
-/// share one.
-LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &machine,
-                                               std::optional<xfer::Mechanism> wanted) {
+/// The predicted times, or why there are none.
+static std::string tableOf(ArrayRef<Choice> choices) {
+  std::string table;
+  for (const Choice &choice : choices)
+    table += llvm::formatv("{0}{1} {2}", table.empty() ? "" : ", ", xfer::stringifyMechanism(choice.mechanism),
+                           choice.schedule ? llvm::formatv("{0:F1} us", choice.predictedUs).str() : "not legal: " + choice.reason);
+  return table;
+}
+
+/// What is decided about the first collective of `op`, but for what is taken.
+static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit unit) {
+  comm::CollectiveOpInterface collective = collectivesOf(op).front();
+  MechanismDecision decision;
+  decision.function = functionNameOf(op);
+  decision.collective = collective->getName().stripDialect();
+  decision.group = collective.getGroup();
+  decision.amount = amount;
+  decision.unit = unit;
+  return decision;
+}
+
+/// The same, with what there is to choose from.
+static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted) {
+  MechanismDecision decision = decisionOf(op, amount, unit);
+  decision.origin = wanted ? MechanismOrigin::Asked : MechanismOrigin::Fastest;
+  for (const Choice &choice : choices)
+    decision.options.push_back({choice.mechanism, choice.schedule ? std::optional(choice.predictedUs) : std::nullopt, choice.reason});
+  return decision;
+}
+
+/// Reports `decision` for every collective that `op` is or holds.
+static void report(Operation *op, MechanismDecision decision, bool passed, StringRef name, const std::string &text) {
+  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
+    decision.collective = collective->getName().stripDialect();
+    auto options = remark::RemarkOpts::name(name).category("select");
+    if (passed)
+      remark::passed(collective.getLoc(), options) << describe(decision, text, op->getContext());
+    else
+      remark::analysis(collective.getLoc(), options) << describe(decision, text, op->getContext());
+    decision.continues = true;
+  }
+}
+
+/// If `op` came with a schedule, says so and returns true.
+static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit) {
+  auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
+  if (!schedule)
+    return false;
+  MechanismDecision decision = decisionOf(op, amount, unit);
+  decision.taken = schedule.getMechanism();
+  decision.origin = MechanismOrigin::Given;
+  report(op, decision, /*passed=*/false, "given-schedule", llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken)).str());
+  return true;
+}
+
+/// Every mechanism for an all_reduce that sends `whole`, as a reduce_scatter and an all_gather in one kernel.
+static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchange &whole, const Machine &machine) {
+  Exchange scatter = whole;
+  scatter.collective = xfer::Collective::ReduceScatter;
+  scatter.messageBytes = whole.messageBytes / whole.ranks;
+  scatter.wholeVectors = scatter.messageBytes % 16 == 0;
+  scatter.localBytes = whole.localBytes / 2 + scatter.messageBytes;
+  Exchange gather = scatter;
+  gather.collective = xfer::Collective::AllGather;
+  gather.reduction = std::nullopt;
+  return enumerateChainChoices(context, {scatter, gather}, PhaseBorder::Block, machine);
+}
+
+/// The time of a phase as a kernel of its own, or as what else can carry it out; 0 if nothing can.
+static double timeAlone(comm::FusedOp phase, const Exchange &exchange, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  MLIRContext *context = phase.getContext();
+  // One that computes nothing could be done by anything.
+  bool computes = !phase.getEntry().getOps<aten::CallOp>().empty();
+  SmallVector<Choice> choices = computes ? enumerateFused(context, exchange, machine) : enumerateChoices(context, exchange, machine);
+  if (whyNotTwoShots(phase).empty())
+    choices.append(enumerateTwoShots(context, exchange, machine));
+  const Choice *best = bestOf(choices, wanted);
+  return best ? best->predictedUs : 0;
+}
+
+/// Gives a chain its schedule, or takes it apart where its collectives are faster in kernels of their own, or cannot share one.
+LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
   SmallVector<Exchange> phases;
   std::string names;
   double apart = 0;
@@ -123,65 +198,51 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
     phases.push_back(exchangeOf(phase, arenaBytes, machine));
     names += (names.empty() ? "" : ", ") + phase.getCollectives().front()->getName().stripDialect().str();
     longest = std::max(longest, phases.back().messageBytes);
-    // One that computes nothing could be done by anything.
-    bool computes = !phase.getEntry().getOps<aten::CallOp>().empty();
-    SmallVector<Choice> alone = computes ? enumerateFused(&getContext(), phases.back(), machine)
-                                         : enumerateChoices(&getContext(), phases.back(), machine);
-    const Choice *best = bestOf(alone, wanted);
-    apart += best ? best->predictedUs : 0;
+    apart += timeAlone(phase, phases.back(), machine, wanted);
   }
-  bool twoShots = op->hasAttr(kTwoShotsAttrName);
-  SmallVector<Choice> choices =
-      enumerateChainChoices(&getContext(), phases, twoShots ? PhaseBorder::Block : PhaseBorder::Grid, machine);
+  if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes))
+    return success();
+  SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, PhaseBorder::Grid, machine);
   const Choice *best = bestOf(choices, wanted);
-  bool given = op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
-  if (given || (best && (twoShots || best->predictedUs <= apart))) {
-    op->removeAttr(kTwoShotsAttrName);
-    std::string what =
-        llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);
+  if (best && best->predictedUs <= apart) {
+    std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);
     return take(op, what, longest, MessageUnit::Bytes, choices, wanted);
   }
-  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select"))
-      << llvm::formatv(
-             "{0} get kernels of their own: {1}", names,
-             best ? llvm::formatv("predicted {0:F1} us, in one kernel {1:F1} us", apart, best->predictedUs).str()
-                  : "no mechanism can carry out all of them: " + choices.front().reason)
-             .str();
-  for (Operation *part : takeApart(op))
-    if (failed(isa<comm::FusedOp>(part) ? choose(cast<comm::FusedOp>(part), machine, wanted)
-                                        : choose(cast<comm::CollectiveOpInterface>(part), machine, wanted)))
-      return failure();
+  std::string why = best ? llvm::formatv("predicted {0:F1} us, in one kernel {1:F1} us", apart, best->predictedUs).str()
+                         : "no mechanism " + std::string(wanted ? "that is asked for " : "") + "can carry out all of them: " + tableOf(choices);
+  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select")) << names + " get kernels of their own: " + why;
+  takeApart(op);
   return success();
 }
 
 /// An all_reduce among more than two ranks in two shots, where that is predicted to be faster.
-void SelectMechanismPass::considerTwoShots(Operation *op, const Machine &machine,
-                                           std::optional<xfer::Mechanism> wanted) {
+void SelectMechanismPass::considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
   auto fused = dyn_cast<comm::FusedOp>(op);
-  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || (fused && FusedRegion(fused).overRows()) ||
-      !whyNotTwoShots(op).empty())
+  if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || (fused && FusedRegion(fused).overRows()) || !whyNotTwoShots(op).empty())
     return;
-  Exchange whole = fused ? exchangeOf(fused, arenaBytes, machine)
-                         : exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine);
-  Exchange scatter = whole, gather = whole;
-  scatter.collective = xfer::Collective::ReduceScatter;
-  gather.collective = xfer::Collective::AllGather;
-  gather.reduction = std::nullopt;
-  for (Exchange *phase : {&scatter, &gather}) {
-    phase->messageBytes = whole.messageBytes / whole.ranks;
-    phase->wholeVectors = phase->messageBytes % 16 == 0;
-    phase->localBytes = whole.localBytes / 2 + phase->messageBytes;
-  }
-  SmallVector<Choice> oneShot = choicesOf(op, arenaBytes, machine),
-                      twoShots = enumerateChainChoices(&getContext(), {scatter, gather}, PhaseBorder::Block, machine);
+  Exchange whole = fused ? exchangeOf(fused, arenaBytes, machine) : exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine);
+  SmallVector<Choice> oneShot = fused ? enumerateFused(&getContext(), whole, machine) : enumerateChoices(&getContext(), whole, machine);
+  SmallVector<Choice> twoShots = enumerateTwoShots(&getContext(), whole, machine);
   const Choice *one = bestOf(oneShot, wanted), *two = bestOf(twoShots, wanted);
-  if (two && (!one || two->predictedUs < one->predictedUs))
-    if (comm::FusedOp chain = splitIntoTwoShots(op))
-      chain->setAttr(kTwoShotsAttrName, UnitAttr::get(&getContext()));
+  if (!two || (one && one->predictedUs <= two->predictedUs))
+    return;
+  MechanismDecision decision = decisionOf(op, whole.messageBytes, MessageUnit::Bytes, twoShots, wanted);
+  decision.taken = two->mechanism;
+  std::string text = llvm::formatv("{0}all_reduce of {1} bytes among {2} ranks in two shots: {3} by {4}, predicted {5}; in one shot {6}",
+                                   fused ? "fused " : "", whole.messageBytes, whole.ranks, wanted ? "asked for" : "fastest",
+                                   xfer::stringifyMechanism(two->mechanism), tableOf(twoShots), tableOf(oneShot));
+  Location loc = op->getLoc();
+  comm::FusedOp chain = splitIntoTwoShots(op);
+  if (!chain)
+    return;
+  chain->setAttr(xfer::kScheduleAttrName, two->schedule);
+  chain->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(two->predictedUs));
+  remark::passed(loc, remark::RemarkOpts::name("mechanism").category("select")) << describe(decision, text, &getContext());
 }
 
-LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine,
-                                          std::optional<xfer::Mechanism> wanted) {
+LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  if (!comm::getPhases(op).empty()) // it has its schedule
+    return success();
   FusedRegion region(op);
   if (!region.overRows()) {
     comm::CollectiveOpInterface collective = region.collective();
@@ -199,55 +260,13 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);
 }
 
-/// The collectives that `op` is or holds.
-static SmallVector<comm::CollectiveOpInterface> collectivesOf(Operation *op) {
-  if (auto fused = dyn_cast<comm::FusedOp>(op))
-    return fused.getCollectives();
-  return {cast<comm::CollectiveOpInterface>(op)};
-}
-
-/// Reports `decision` for every collective that `op` is or holds.
-static void report(Operation *op, MechanismDecision decision, bool passed, StringRef name, const std::string &text) {
-  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
-    decision.collective = collective->getName().stripDialect();
-    decision.group = collective.getGroup();
-    auto options = remark::RemarkOpts::name(name).category("select");
-    if (passed)
-      remark::passed(collective.getLoc(), options) << describe(decision, text, op->getContext());
-    else
-      remark::analysis(collective.getLoc(), options) << describe(decision, text, op->getContext());
-  }
-}
-
-/// If `op` came with a schedule, says so and returns true.
-static bool keeps(Operation *op, StringRef what, MechanismDecision decision) {
-  auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
-  if (!schedule)
-    return false;
-  decision.taken = schedule.getMechanism();
-  decision.origin = MechanismOrigin::Given;
-  report(op, decision, false, "given-schedule", llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken)).str());
-  return true;
-}
-
 /// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
 LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                                         std::optional<xfer::Mechanism> wanted) {
-  MechanismDecision decision;
-  decision.function = functionNameOf(op);
-  decision.amount = amount;
-  decision.unit = unit;
-  if (keeps(op, what, decision))
+  if (keeps(op, what, amount, unit))
     return success();
-  decision.origin = wanted ? MechanismOrigin::Asked : MechanismOrigin::Fastest;
   const Choice *best = bestOf(choices, wanted);
-  std::string table;
-  for (const Choice &choice : choices) {
-    table += llvm::formatv("{0}{1} {2}", table.empty() ? "" : ", ", xfer::stringifyMechanism(choice.mechanism),
-                           choice.schedule ? llvm::formatv("{0:F1} us", choice.predictedUs).str()
-                                           : "not legal: " + choice.reason);
-    decision.options.push_back({choice.mechanism, choice.schedule ? std::optional(choice.predictedUs) : std::nullopt, choice.reason});
-  }
+  std::string table = tableOf(choices);
   if (!best)
     return op->emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
                              << " for " << (unit == MessageUnit::Rows ? "" : "messages of ") << amount
@@ -256,8 +275,9 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
   op->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(best->predictedUs));
   std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
                                    xfer::stringifyMechanism(best->mechanism), table);
+  MechanismDecision decision = decisionOf(op, amount, unit, choices, wanted);
   decision.taken = best->mechanism;
-  report(op, decision, true, "mechanism", text);
+  report(op, decision, /*passed=*/true, "mechanism", text);
   return success();
 }
 
@@ -297,28 +317,24 @@ void SelectMechanismPass::runOnOperation() {
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),
                                       machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown,
                                       machine->multicast, machine->copyEngines));
-  // What is one kernel changes first.
-  SmallVector<Operation *> allReduces;
+  // What is one kernel, and what is several, is decided first.
   SmallVector<comm::FusedOp> chains;
-  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (auto fused = dyn_cast<comm::FusedOp>(op)) {
-      if (comm::getPhases(fused).empty())
-        allReduces.push_back(op);
-      return WalkResult::skip();
-    }
-    if (isa<comm::AllReduceOp>(op))
-      allReduces.push_back(op);
-    return WalkResult::advance();
-  });
-  for (Operation *op : allReduces)
-    considerTwoShots(op, *machine, wanted);
   module.walk([&](comm::FusedOp op) {
-    if (!comm::getPhases(op).empty() && !op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
+    if (!comm::getPhases(op).empty())
       chains.push_back(op);
   });
   for (comm::FusedOp chain : chains)
     if (failed(chooseChain(chain, *machine, wanted)))
       return signalPassFailure();
+  SmallVector<Operation *> allReduces;
+  module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    auto fused = dyn_cast<comm::FusedOp>(op);
+    if (isa<comm::AllReduceOp>(op) || (fused && comm::getPhases(fused).empty()))
+      allReduces.push_back(op);
+    return fused ? WalkResult::skip() : WalkResult::advance();
+  });
+  for (Operation *op : allReduces)
+    considerTwoShots(op, *machine, wanted);
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto fused = dyn_cast<comm::FusedOp>(op)) // what it holds is one kernel
       return failed(choose(fused, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::skip();

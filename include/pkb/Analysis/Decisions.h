@@ -40,6 +40,7 @@ struct MechanismDecision {
   MessageUnit unit = MessageUnit::Bytes;
   xfer::Mechanism taken = xfer::Mechanism::LdSt;
   MechanismOrigin origin = MechanismOrigin::Fastest;
+  bool continues = false; // in the kernel of the collective before it
   std::vector<MechanismOption> options; // the legal ones and the others; none if nothing was compared
 };
 

@@ -73,3 +73,33 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %0 : tensor<8xf32>
   }
 }
+
+// -----
+
+// Two collectives that go on from each other are one kernel, by the schedule of the longer message.
+// CHECK-LABEL: @chain
+// CHECK: comm.fused(%{{.*}}) : (tensor<65536xf32>) -> tensor<65536xf32> attributes {{.*}}xfer.schedule = #xfer.schedule<mechanism = ll
+// CHECK: comm.fused
+// CHECK: comm.all_gather
+// REMARK: reduce_scatter, all_gather in one kernel among 2 ranks, apart {{[0-9.]+}} us: fastest by ll, predicted ldst {{[0-9.]+}} us, ll {{[0-9.]+}} us
+// ASKED-LABEL: @chain
+// ASKED: comm.fused{{.*}} attributes {{.*}}mechanism = ldst
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @chain(%a: tensor<65536xf32>) -> tensor<65536xf32> {
+    %0 = comm.fused(%a) : (tensor<65536xf32>) -> tensor<65536xf32> {
+    ^bb0(%b: tensor<65536xf32>):
+      %1 = comm.fused(%b) : (tensor<65536xf32>) -> tensor<32768xf32> {
+      ^bb0(%c: tensor<65536xf32>):
+        %2 = comm.reduce_scatter sum %c in <[[0, 1]]> accumulate f32 : (tensor<65536xf32>) -> tensor<32768xf32>
+        comm.yield %2 : tensor<32768xf32>
+      }
+      %3 = comm.fused(%1) : (tensor<32768xf32>) -> tensor<65536xf32> {
+      ^bb0(%c: tensor<32768xf32>):
+        %4 = comm.all_gather %c in <[[0, 1]]> : (tensor<32768xf32>) -> tensor<65536xf32>
+        comm.yield %4 : tensor<65536xf32>
+      }
+      comm.yield %3 : tensor<65536xf32>
+    }
+    return %0 : tensor<65536xf32>
+  }
+}

@@ -1,0 +1,70 @@
+# RUN: %python %s
+# REQUIRES: torch
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Collectives in a row in one kernel: right under the emulator's proof mode, and every ordering primitive of theirs is needed.
+
+As mutants.py does for single collectives. Known to be equivalent, and left out: a weaker scope of what stays on one device (the flags by which the blocks of a rank
+meet); one count more in the last meeting, or one less in the first; the barrier of a sync of scope block, where each thread reads what it has written
+itself; and calls that all use one half of staging, for who has ended a call of two phases knows that all others have read what the first one brought.
+"""
+import argparse
+import os
+import sys
+import tempfile
+
+FOLDER = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [FOLDER, os.path.join(FOLDER, "Inputs")]
+import chain_cells  # noqa: E402
+import matrix  # noqa: E402
+import mutants  # noqa: E402
+
+
+def kinds_of(sites, index, straight):
+    """The mutants of a site that must be found."""
+    primitive = sites[index]["primitive"]
+    names = [site["primitive"] for site in sites]
+    meetings = [i for i, name in enumerate(names) if name == "wait_blocks"]
+    if primitive == "wait_blocks":
+        return ("drop", "relax") + (("value",) if index != meetings[0] else ())
+    if primitive == "signal" and index + 1 in meetings:
+        return ("drop", "relax", "peer") + (("value",) if index + 1 != meetings[-1] else ())
+    if straight and primitive == "block_barrier" and names[index - 1] == "block_barrier":
+        return ()
+    return () if primitive == "epoch_begin" else mutants.KINDS[primitive]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--ranks", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=16)
+    options = parser.parse_args()
+    killed, alive, tried = 0, [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, mechanism in (("turning", "ldst"), ("turning", "ll"), ("straight", "ldst")):
+            chain = chain_cells.Chain(kind, options.ranks)
+            label = f"{chain.label()} by {mechanism}"
+            source, path = os.path.join(folder, f"{kind}_{mechanism}.mlir"), os.path.join(folder, f"{kind}_{mechanism}.cu")
+            with open(source, "w", encoding="utf-8") as f:
+                f.write(chain.text(mechanism))
+            status, error = matrix.compile_program(source, path, options.ranks)
+            if status:
+                alive.append(f"{label}: {error}")
+                continue
+            manifest = matrix.manifest_of(path)
+            for seed in range(3):
+                if found := mutants.outcome(chain, options.ranks, path, manifest, seed, None):
+                    alive.append(f"{label} without a mutant: {found}")
+            for index, site in enumerate(manifest["sites"]):
+                for mutant in kinds_of(manifest["sites"], index, kind == "straight"):
+                    tried += 1
+                    if any(mutants.outcome(chain, options.ranks, path, manifest, seed, (site["id"], mutant)) for seed in range(options.seeds)):
+                        killed += 1
+                    else:
+                        alive.append(f"{label}: {mutant} of {site['primitive']}, site {site['id']}")
+    print("\n".join(alive))
+    print(f"{killed} of {tried} mutants killed")
+    return 1 if alive or not tried else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
