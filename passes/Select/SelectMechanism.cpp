@@ -64,6 +64,8 @@ private:
   void considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                      std::optional<xfer::Mechanism> wanted);
+
+  llvm::SmallPtrSet<Operation *, 8> chosen; // in this run
 };
 
 } // namespace
@@ -208,7 +210,8 @@ static SmallVector<comm::CollectiveOpInterface> collectivesOf(Operation *op) {
 
 /// Reports `decision` for every collective that `op` is or holds.
 static void report(Operation *op, MechanismDecision decision, bool passed, StringRef name, const std::string &text) {
-  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
+  for (auto [phase, collective] : llvm::enumerate(collectivesOf(op))) {
+    decision.phase = phase;
     decision.collective = collective->getName().stripDialect();
     decision.group = collective.getGroup();
     auto options = remark::RemarkOpts::name(name).category("select");
@@ -257,11 +260,13 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
   std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
                                    xfer::stringifyMechanism(best->mechanism), table);
   decision.taken = best->mechanism;
+  chosen.insert(op);
   report(op, decision, true, "mechanism", text);
   return success();
 }
 
 void SelectMechanismPass::runOnOperation() {
+  chosen.clear();
   ModuleOp module = getOperation();
   comm::MeshAttr mesh = comm::getMesh(module);
   if (!mesh) {
@@ -320,6 +325,8 @@ void SelectMechanismPass::runOnOperation() {
     if (failed(chooseChain(chain, *machine, wanted)))
       return signalPassFailure();
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (chosen.contains(op))
+      return WalkResult::skip();
     if (auto fused = dyn_cast<comm::FusedOp>(op)) // what it holds is one kernel
       return failed(choose(fused, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::skip();
     auto collective = dyn_cast<comm::CollectiveOpInterface>(op);

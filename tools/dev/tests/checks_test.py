@@ -140,19 +140,19 @@ class Labels(CheckTest):
 
 class Tests(CheckTest):
     def test_numbered_value(self):
-        self.write("test/a-invalid.mlir", "// RUN: not pkb-opt %s 2>&1 | FileCheck %s\n// CHECK: error %0\n// %1 = a sentence\n%2 = op\n")
+        self.write("test/a-invalid.mlir", "// RU" "N: not pkb-opt %s 2>&1 | FileCheck %s\n// CHECK: error %0\n// %1 = a sentence\n%2 = op\n")
         self.assert_finds(tests, "names a value by number")
 
     def test_invalid_that_expects_nothing(self):
-        self.write("test/a-invalid.mlir", "// RUN: pkb-opt %s | FileCheck %s\n// CHECK: op\n")
+        self.write("test/a-invalid.mlir", "// RU" "N: pkb-opt %s | FileCheck %s\n// CHECK: op\n")
         self.assert_finds(tests, "must expect an error", "0 of 1 lit tests look at diagnostics")
 
     def test_share_of_diagnostics(self):
-        self.write("test/a-invalid.mlir", "// RUN: pkb-opt %s -verify-diagnostics\n// expected-error {{no}}\n")
+        self.write("test/a-invalid.mlir", "// RU" "N: pkb-opt %s -verify-diagnostics\n// expected-error {{no}}\n")
         for number in range(4):
-            self.write(f"test/{number}.mlir", "// RUN: pkb-opt %s | FileCheck %s\n")
+            self.write(f"test/{number}.mlir", "// RU" "N: pkb-opt %s | FileCheck %s\n")
         self.assert_clean(tests)
-        self.write("test/4.mlir", "// RUN: pkb-opt %s | FileCheck %s\n")
+        self.write("test/4.mlir", "// RU" "N: pkb-opt %s | FileCheck %s\n")
         self.assert_finds(tests, "1 of 6 lit tests look at diagnostics")
 
 
