@@ -90,8 +90,8 @@ static std::optional<Reader> open(const Remark &remark, Kind kind) {
 
 Remark::Arg pkb::describe(const MechanismDecision &decision, StringRef text, MLIRContext *context) {
   Writer writer(Kind::Mechanism, context);
-  writer.add(decision.function).add(decision.collective).add(decision.group).add(decision.amount).add(int64_t(decision.unit));
-  writer.add(int64_t(decision.taken)).add(int64_t(decision.origin)).add(int64_t(decision.continues));
+  writer.add(decision.function).add(decision.collective).add(decision.group).add(decision.phase).add(decision.amount).add(int64_t(decision.unit));
+  writer.add(int64_t(decision.taken)).add(int64_t(decision.origin));
   for (const MechanismOption &option : decision.options)
     writer.add(int64_t(option.mechanism)).add(int64_t(option.predictedUs.has_value())).add(option.predictedUs.value_or(0)).add(option.reason);
   return writer.finish(text);
@@ -105,11 +105,11 @@ std::optional<MechanismDecision> pkb::getMechanismDecision(const Remark &remark)
   decision.function = reader->text();
   decision.collective = reader->text();
   decision.group = cast<comm::GroupAttr>(reader->next());
+  decision.phase = reader->number();
   decision.amount = reader->number();
   decision.unit = MessageUnit(reader->number());
   decision.taken = xfer::Mechanism(reader->number());
   decision.origin = MechanismOrigin(reader->number());
-  decision.continues = reader->number();
   while (!reader->done()) {
     MechanismOption option;
     option.mechanism = xfer::Mechanism(reader->number());

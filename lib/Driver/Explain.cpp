@@ -54,41 +54,77 @@ std::string Explanation::lineOf(StringRef file, int64_t line) const {
   return rest.split('\n').first.trim().str();
 }
 
-/// The entry of a call. One line may call several times: decisions of one kind come in the order of the program.
-ExplainedCollective &Explanation::find(Location loc, StringRef function, StringRef collective, bool forMechanism) {
-  FileLineColLoc place = placeOf(loc);
-  std::string file = place ? place.getFilename().str() : "";
-  int64_t line = place ? place.getLine() : 0;
-  for (ExplainedCollective &known : collectives)
-    if (known.file == file && known.line == line && known.function == function && known.collective == collective &&
-        !(forMechanism ? known.mechanism.has_value() : known.fusion.has_value()))
-      return known;
-  ExplainedCollective call;
-  call.file = file;
-  call.line = line;
-  call.text = place ? lineOf(file, line) : "";
+static bool isAt(const ExplainedCollective &call, FileLineColLoc place) {
+  return place ? call.file == place.getFilename() && call.line == place.getLine() : call.file.empty();
+}
+
+/// The entry of a call that lacks such a decision; null if there is none. One line may call several times: decisions of one kind come in the order of
+/// the program.
+ExplainedCollective *Explanation::find(FileLineColLoc place, StringRef function, StringRef collective, bool forMechanism) {
+  for (ExplainedCollective &call : collectives)
+    if (isAt(call, place) && call.function == function && (collective.empty() || call.collective == collective) &&
+        !(forMechanism ? call.mechanism.has_value() : call.fusion.has_value()))
+      return &call;
+  return nullptr;
+}
+
+ExplainedCollective &Explanation::add(FileLineColLoc place, StringRef function, StringRef collective) {
+  ExplainedCollective &call = collectives.emplace_back();
+  if (place) {
+    call.file = place.getFilename().str();
+    call.line = place.getLine();
+    call.text = lineOf(call.file, call.line);
+  }
   call.function = function;
   call.collective = collective;
-  collectives.push_back(std::move(call));
-  return collectives.back();
+  return call;
+}
+
+void Explanation::addFusion(FileLineColLoc place, FusionDecision fusion) {
+  ExplainedCollective *call = find(place, fusion.function, fusion.collective, /*forMechanism=*/false);
+  (call ? *call : add(place, fusion.function, fusion.collective)).fusion = std::move(fusion);
+}
+
+void Explanation::addMechanism(FileLineColLoc place, MechanismDecision mechanism) {
+  // A call that became several collectives in one kernel is one entry: they have its line and are no calls of the program.
+  ExplainedCollective *call = find(place, mechanism.function, mechanism.collective, /*forMechanism=*/true);
+  if (!call && mechanism.phase > 0) {
+    for (ExplainedCollective &made : llvm::reverse(collectives))
+      if (isAt(made, place) && made.function == mechanism.function && !made.shots.empty()) {
+        made.shots.push_back(mechanism.collective);
+        return;
+      }
+  }
+  if (!call && (call = find(place, mechanism.function, "", /*forMechanism=*/true)))
+    call->shots.push_back(mechanism.collective);
+  ExplainedCollective &entry = call ? *call : add(place, mechanism.function, mechanism.collective);
+  for (int64_t row = 0; row < mechanism.group.getNumRows(); ++row)
+    entry.group.emplace_back(mechanism.group.getRow(row));
+  mechanism.group = {};
+  entry.mechanism = std::move(mechanism);
+}
+
+void Explanation::addText(FileLineColLoc place, const std::string &text) {
+  ExplainedCollective *call = nullptr;
+  for (ExplainedCollective &made : collectives)
+    if (place && isAt(made, place))
+      call = &made;
+  std::vector<std::string> &list = call ? call->more : notes;
+  if (!llvm::is_contained(list, text))
+    list.push_back(text);
 }
 
 void Explanation::add(const remark::detail::Remark &remark) {
-  if (auto fusion = getFusionDecision(remark)) {
-    find(remark.getLocation(), fusion->function, fusion->collective, /*forMechanism=*/false).fusion = std::move(fusion);
-  } else if (auto mechanism = getMechanismDecision(remark)) {
-    ExplainedCollective &call = find(remark.getLocation(), mechanism->function, mechanism->collective, /*forMechanism=*/true);
-    for (int64_t row = 0; row < mechanism->group.getNumRows(); ++row)
-      call.group.emplace_back(mechanism->group.getRow(row));
-    mechanism->group = {};
-    call.mechanism = std::move(mechanism);
-  } else if (auto made = getStepsDecision(remark)) {
+  FileLineColLoc place = placeOf(remark.getLocation());
+  if (auto fusion = getFusionDecision(remark))
+    addFusion(place, std::move(*fusion));
+  else if (auto mechanism = getMechanismDecision(remark))
+    addMechanism(place, std::move(*mechanism));
+  else if (auto made = getStepsDecision(remark))
     steps.push_back(std::move(*made));
-  } else {
+  else // what is no success and no failure is about the whole program
     for (const remark::detail::Remark::Arg &argument : remark.getArgs())
-      if (!llvm::is_contained(notes, argument.val))
-        notes.push_back(argument.val);
-  }
+      addText(remark.getRemarkType() == llvm::remarks::Type::Analysis ? FileLineColLoc() : place, argument.val);
 }
 
 std::vector<std::string> Explanation::getFunctions() const {
@@ -107,7 +143,7 @@ const StepsDecision *Explanation::stepsOf(StringRef function) const {
 Explanation::Steps Explanation::countAfter(StringRef function) const {
   Steps after;
   for (const ExplainedCollective &call : collectives) {
-    if (call.function != function || !call.mechanism || call.mechanism->continues)
+    if (call.function != function || !call.mechanism || call.mechanism->phase > 0)
       continue;
     xfer::Mechanism taken = call.mechanism->taken;
     (taken == xfer::Mechanism::Nccl ? after.library : taken == xfer::Mechanism::CopyEngine ? after.engines : after.kernels) += 1;
@@ -149,10 +185,14 @@ json::Value Explanation::toJson() const {
       }
       object[mechanism->unit == MessageUnit::Bytes ? "message_bytes" : "message_rows"] = mechanism->amount;
       object["mechanism"] = xfer::stringifyMechanism(mechanism->taken);
+      object["phase"] = mechanism->phase;
       object["origin"] = originInWords(mechanism->origin);
-      object["continues"] = mechanism->continues;
       object["choices"] = std::move(options);
     }
+    if (!call.shots.empty())
+      object["shots"] = json::Array(call.shots);
+    if (!call.more.empty())
+      object["remarks"] = json::Array(call.more);
     if (const auto &fusion = call.fusion) {
       object["fused_before"] = json::Array(fusion->before);
       object["fused_after"] = json::Array(fusion->after);

@@ -139,6 +139,8 @@ static std::string countOf(int64_t count, StringRef one, StringRef many) { retur
 
 static Table::Cell whatMoves(const ExplainedCollective &call) {
   Table::Cell cell{call.collective};
+  if (!call.shots.empty())
+    cell.push_back("as " + llvm::join(call.shots, ", "));
   if (const auto &mechanism = call.mechanism) {
     cell.push_back(mechanism->unit == MessageUnit::Rows ? countOf(mechanism->amount, "row", "rows") + " of statistics"
                                                         : bytesInWords(mechanism->amount) + " to a peer");
@@ -149,11 +151,13 @@ static Table::Cell whatMoves(const ExplainedCollective &call) {
 
 static Table::Cell whatMovesIt(const ExplainedCollective &call) {
   if (!call.mechanism)
-    return {"in the kernel of", "another collective"};
+    return {"-"};
   Table::Cell cell{xfer::stringifyMechanism(call.mechanism->taken).str()};
   for (const MechanismOption &option : call.mechanism->options)
     if (option.mechanism == call.mechanism->taken && option.predictedUs)
       cell.push_back(formatv("{0:F1} us", *option.predictedUs).str());
+  if (call.mechanism->phase > 0)
+    cell.push_back("in one kernel with the one before");
   if (call.mechanism->origin != MechanismOrigin::Fastest)
     cell.push_back(call.mechanism->origin == MechanismOrigin::Asked ? "as asked for" : "schedule was given");
   return cell;
@@ -190,14 +194,17 @@ static Table::Cell insteadOf(const ExplainedCollective &call) {
 }
 
 static Table::Cell whatSharesIt(const ExplainedCollective &call) {
-  if (!call.fusion)
-    return {"-"};
-  const FusionDecision &fusion = *call.fusion;
-  bool computes = !fusion.before.empty() || !fusion.after.empty(), continues = call.mechanism && call.mechanism->continues;
-  if (!computes)
-    return {continues ? "it goes on in the kernel before it" : "nothing: " + fusion.why};
-  return {continues ? "it goes on in the kernel before it, with" : "", fusion.before.empty() ? "" : llvm::join(fusion.before, ", ") + " before it",
-          fusion.after.empty() ? "" : llvm::join(fusion.after, ", ") + " after it"};
+  Table::Cell cell;
+  if (!call.fusion) {
+    cell.push_back("-");
+  } else if (const FusionDecision &fusion = *call.fusion; fusion.before.empty() && fusion.after.empty()) {
+    cell.push_back("nothing: " + fusion.why);
+  } else {
+    cell.push_back(fusion.before.empty() ? "" : llvm::join(fusion.before, ", ") + " before it");
+    cell.push_back(fusion.after.empty() ? "" : llvm::join(fusion.after, ", ") + " after it");
+  }
+  llvm::append_range(cell, call.more);
+  return cell;
 }
 
 //===----------------------------------------------------------------------===//

@@ -20,11 +20,9 @@ struct BuiltinMachine {
   const char *text;
 };
 
-const char h200[] = {
-#embed "Machines/h200.json"
-    , 0};
-
-constexpr BuiltinMachine builtin[] = {{"h200", h200}};
+constexpr BuiltinMachine builtin[] = {
+#include "lib/Target/Machines.inc"
+};
 
 } // namespace
 

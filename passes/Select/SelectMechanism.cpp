@@ -61,6 +61,7 @@ private:
   void considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                      std::optional<xfer::Mechanism> wanted);
+
 };
 
 } // namespace
@@ -140,14 +141,14 @@ static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit u
 
 /// Reports `decision` for every collective that `op` is or holds.
 static void report(Operation *op, MechanismDecision decision, bool passed, StringRef name, const std::string &text) {
-  for (comm::CollectiveOpInterface collective : collectivesOf(op)) {
+  for (auto [phase, collective] : llvm::enumerate(collectivesOf(op))) {
+    decision.phase = phase;
     decision.collective = collective->getName().stripDialect();
     auto options = remark::RemarkOpts::name(name).category("select");
     if (passed)
       remark::passed(collective.getLoc(), options) << describe(decision, text, op->getContext());
     else
       remark::analysis(collective.getLoc(), options) << describe(decision, text, op->getContext());
-    decision.continues = true;
   }
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the rules of the tree that a machine can check.
 
-    tools/dev/lint.py [NAME ...] [--root DIR]      NAME: budgets includes style words names commits (default: all)
+    tools/dev/lint.py [NAME ...] [--root DIR]      NAME: budgets includes style words names labels tests figures commits (default: all)
 
 Prints one line per finding, `path:line: [check] what is wrong and what to do`; the exit status is 1 if there is any.
 """
@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 
-CHECKS = ("budgets", "includes", "style", "words", "names", "commits")
+CHECKS = ("budgets", "includes", "style", "words", "names", "labels", "tests", "figures", "commits")
 
 
 def main(argv=None):
@@ -23,6 +23,7 @@ def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--root", default=os.path.dirname(os.path.dirname(HERE)), help="repository to look at")
+    parser.add_argument("--verbose", action="store_true", help="print the figures that are held against limits, too")
     args = parser.parse_args(argv)
     for name in args.names:
         if name not in CHECKS:
@@ -30,6 +31,8 @@ def main(argv=None):
     tree = Tree(args.root)
     if not tree.files:
         parser.error(f"no files in {args.root}")
+    if args.verbose:
+        print("\n".join(importlib.import_module("checks.figures").table(tree)))
     count = 0
     for name in args.names or CHECKS:
         for finding in importlib.import_module("checks." + name).run(tree):

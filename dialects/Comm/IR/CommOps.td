@@ -38,7 +38,7 @@ class Comm_ReductionOp<string mnemonic, list<Trait> traits = []>
 //===----------------------------------------------------------------------===//
 
 def Comm_AllReduceOp : Comm_ReductionOp<"all_reduce",
-    [Comm_ResultLikeInput]> {
+    [Comm_ResultLikeInput]> { // all_reduce_c1
   let summary = "combine a tensor of each rank, give the result to all";
   let description = [{
     Element i of the result is the combination, by `kind`, of element i of the
@@ -66,7 +66,7 @@ def Comm_AllReduceOp : Comm_ReductionOp<"all_reduce",
 }
 
 def Comm_ReduceOp : Comm_ReductionOp<"reduce",
-    [Comm_ResultLikeInput, Comm_RootedOpInterface]> {
+    [Comm_ResultLikeInput, Comm_RootedOpInterface]> { // reduce_c1
   let summary = "combine a tensor of each rank, give the result to the root";
   let description = [{
     On the root of a row, the result is that of `all_reduce`; on the other ranks
@@ -450,6 +450,7 @@ def Comm_AbsentOp : Comm_Op<"absent", [Pure]> {
   let hasVerifier = 1;
 }
 
+// host_read_c2
 def Comm_HostReadOp : Comm_Op<"host_read",
     [Pure, TypesMatchWith<"result must be the element type", "input", "result",
         "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {

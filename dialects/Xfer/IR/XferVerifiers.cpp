@@ -110,7 +110,7 @@ static std::pair<bool, bool> whoTakesPart(Operation *op, pkb::comm::GroupAttr gr
   return {reads, writes};
 }
 
-/// library_call_c3 and c4, for the ranks that run the function. A transfer writes to staging memory, whose room the gate knows.
+/// library_call_c3 and library_call_c4, for the ranks that run the function. A transfer writes to staging memory, whose room the gate knows.
 static LogicalResult verifyCalls(Operation *op, OperandRange operands, pkb::comm::GroupAttr group, ArrayAttr calls, bool staged) {
   int64_t ranks = group.getSize(), rows = group.getNumRows();
   SmallVector<std::array<int64_t, 5>> writes; // row, dest, operand, begin, end
@@ -151,7 +151,7 @@ LogicalResult LibraryCallOp::verify() {
   // library_call_c1
   if (getMechanism() != Mechanism::Nccl)
     return emitOpError() << "must have mechanism nccl, got: " << stringifyMechanism(getMechanism());
-  // library_call_c2 to c4
+  // library_call_c2, library_call_c3, library_call_c4
   if (!verifyHostOperands(*this, getOperands()) || failed(verifyCalls(*this, getOperands(), getGroup(), getCalls(), /*staged=*/false)))
     return failure();
   // library_call_c5
@@ -353,7 +353,7 @@ LogicalResult SelectOp::verify() {
 // Data
 //===----------------------------------------------------------------------===//
 
-/// load_c1, load_c2 and those of store: the memref holds the pipeline's message, or one per rank.
+/// load_c1, load_c2, store_c1, store_c2: the memref holds the pipeline's message, or one per rank.
 static LogicalResult verifyMessage(Operation *op, MemRefType memory, TileType tile, bool parts, bool at, Value chunk) {
   Type element = memory.getElementType(), moved = getElementTypeOrSelf(tile.getElementType());
   auto complex = dyn_cast<ComplexType>(element);

@@ -36,11 +36,11 @@ struct MechanismOption {
 struct MechanismDecision {
   std::string function, collective; // names: of the function, and `all_reduce`
   comm::GroupAttr group;
+  int64_t phase = 0; // of its kernel, counted from 0: what is in one kernel is decided together
   int64_t amount = 0; // of the largest message, in `unit`
   MessageUnit unit = MessageUnit::Bytes;
   xfer::Mechanism taken = xfer::Mechanism::LdSt;
   MechanismOrigin origin = MechanismOrigin::Fastest;
-  bool continues = false; // in the kernel of the collective before it
   std::vector<MechanismOption> options; // the legal ones and the others; none if nothing was compared
 };
 

@@ -25,6 +25,8 @@ struct ExplainedCollective {
   std::vector<std::vector<int64_t>> group; // its rows
   std::optional<MechanismDecision> mechanism; // without its group
   std::optional<FusionDecision> fusion;       // none if nothing was tried
+  std::vector<std::string> shots; // collectives that it was made of for its kernel; empty if it is one itself
+  std::vector<std::string> more;  // what else passes said of it
 };
 
 /// Gathers decisions while passes run, and shows them.
@@ -50,7 +52,11 @@ private:
     int64_t kernels = 0, library = 0, engines = 0, operators = 0;
   };
 
-  ExplainedCollective &find(mlir::Location loc, llvm::StringRef function, llvm::StringRef collective, bool forMechanism);
+  ExplainedCollective *find(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective, bool forMechanism);
+  ExplainedCollective &add(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective);
+  void addFusion(mlir::FileLineColLoc place, FusionDecision fusion);
+  void addMechanism(mlir::FileLineColLoc place, MechanismDecision mechanism);
+  void addText(mlir::FileLineColLoc place, const std::string &text);
   std::string lineOf(llvm::StringRef file, int64_t line) const;
   std::vector<std::string> getFunctions() const;
   const StepsDecision *stepsOf(llvm::StringRef function) const;

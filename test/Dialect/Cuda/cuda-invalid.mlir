@@ -231,3 +231,21 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   // expected-error @+1 {{'cuda.table' op must have at least one value}}
   %t = cuda.table [] at %n
 }
+
+// -----
+
+// load_strided_c1: two sizes, one stride.
+func.func @f(%p: !cuda.ptr, %n: index) {
+  // expected-error @+1 {{'cuda.load_strided' op must have as many strides as sizes, at least one, got: 1 and 2}}
+  %v = cuda.load_strided %p[%n] left %n sizes [4, 8] strides [1] : vector<4xf32>
+  return
+}
+
+// -----
+
+// store_strided_c1: no sizes.
+func.func @f(%p: !cuda.ptr, %n: index, %v: vector<4xf32>) {
+  // expected-error @+1 {{'cuda.store_strided' op must have as many strides as sizes, at least one, got: 0 and 0}}
+  cuda.store_strided %v to %p[%n] left %n sizes [] strides [] : vector<4xf32>
+  return
+}

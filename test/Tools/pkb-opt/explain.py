@@ -3,11 +3,11 @@
 #
 # RUN: %python %s %t
 #
-# One with an operator after it, others that stand alone, with the reason. The two equal calls of a loop are one row.
+# One with an operator after it, others that stand alone, with the reason, and collectives that share a kernel.
 # RUN: pkb-opt %t.same.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SAME --strict-whitespace
 # SAME: same.pkb: 5 collectives
 # SAME-NEXT: before fusion, a call is 5 collectives and 2 operators of PyTorch
-# SAME-NEXT: after it: 4 kernels of ours, 1 operator of PyTorch
+# SAME-NEXT: after it: 3 kernels of ours, 1 operator of PyTorch
 # SAME: where {{ *}}what {{ *}}moved by {{ *}}instead of {{ *}}computed in its kernel
 # SAME-NEXT: {{^[- ]+$}}
 # SAME-NEXT: {{^}}model.py:7 {{ *}}all_reduce {{ *}}ll {{ *}}ldst {{[0-9.]+}} us {{ *}}mul after it{{$}}
@@ -15,19 +15,22 @@
 # SAME-NEXT: {{^ *}}ranks 0 1{{$}}
 # SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing: nothing around it works element by{{$}}
 # SAME-NEXT: dist.all_reduce(loss) {{.*}}element on what it moves{{$}}
-# SAME-NEXT: {{^}}2 times {{.*}}not copy_engine: a message is no multiple of{{$}}
-# SAME: {{^}}model.py:12 {{ *}}all_gather {{ *}}ll {{.*}}it goes on in the kernel before it{{$}}
+# SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing:
+# SAME: all_reduce goes on in the kernel of all_reduce
+# SAME: {{^}}model.py:12 {{ *}}all_gather {{ *}}ll
 # SAME: {{^}}model.py:15 {{ *}}all_reduce
 # SAME-NEXT: 256 MiB to a peer
 # SAME: not ll: message of 268435456 bytes exceeds
 # SAME: {{^}}nccl {{ *}}the call of the library stays as it is
 #
-# Without fusion nothing is said of it, and the mechanism that was asked for is named so.
+# Without fusion nothing is said of it, and the mechanism that was asked for is named so. The two equal calls of a loop are one row.
 # RUN: pkb-opt %t.same.pkb --pkb-pipeline='target=h200x2 fuse=false mechanism=nccl' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=ASKED
 # ASKED: same.pkb: 5 collectives
 # ASKED-NEXT: a call has 0 kernels of ours, 5 library calls{{$}}
 # ASKED: {{^}}model.py:7 {{ *}}all_reduce {{ *}}nccl {{ *}}ll {{[0-9.]+}} us {{ *}}-{{$}}
 # ASKED: as asked for
+# ASKED: {{^}}model.py:9
+# ASKED: {{^}}2 times {{ *}}ranks 0 1
 #
 # Ranks that run different code have a table each, and the reason is there.
 # RUN: pkb-opt %t.differ.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=DIFFER
@@ -38,6 +41,22 @@
 # DIFFER: @main_1, which rank 1 runs
 # DIFFER: model.py:7 {{.*}}all_reduce
 # DIFFER: note: @main_1: rank 0 runs aten::neg at model.py:6 where rank 1 runs aten::abs at model.py:6
+#
+# Collectives that share a kernel say so, each at its line; a sum that became two collectives in one kernel is one row, and one kernel.
+# RUN: pkb-opt %t.chain.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=CHAIN
+# CHAIN: chain.pkb: 2 collectives
+# CHAIN: after it: 1 kernel of ours, 0 operators of PyTorch
+# CHAIN: model.py:7 {{.*}}all_to_all
+# CHAIN: model.py:12 {{.*}}reduce_scatter {{.*}}ll
+# CHAIN: in one kernel with
+# CHAIN: reduce_scatter goes on in the kernel of
+# RUN: pkb-opt %t.shots.pkb --pkb-pipeline='target=h200x4 mechanism=ldst' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SHOTS
+# SHOTS: shots.pkb: 1 collective
+# SHOTS: after it: 1 kernel of ours, 0 operators of PyTorch
+# SHOTS: model.py:7 {{.*}}all_reduce {{.*}}ldst
+# SHOTS-NEXT: dist.all_reduce(x) {{ *}}as reduce_scatter, {{ *}}{{[0-9.]+}} us
+# SHOTS-NEXT: {{^ *}}all_gather {{ *}}as asked for
+# SHOTS-NOT: model.py
 #
 # The same for machines, into a file.
 # RUN: pkb-opt %t.same.pkb --pkb-pipeline=target=h200x2 --explain --json=%t.json -o %t.cu 2>&1 | count 0
@@ -63,13 +82,13 @@ class Program(Rank):
 
 def same():
     rank = Program()
-    x, losses, grads = rank.input([1024]), (rank.input([]), rank.input([])), rank.input([64 << 20])
+    x, loss, grads = rank.input([1024]), rank.input([]), rank.input([64 << 20])
     rank.at(7)
     summed = rank.all_reduce(x)
     rank.events[-1]["writes"] = []
     scaled = rank.at(8).tensor([1024])
     rank.op("aten::mul", [{"t": summed}, {"f": 0.5}], [scaled], overload="Scalar")
-    for loss in losses:
+    for _ in range(2):
         rank.at(9).all_reduce(loss)
     gathered = rank.at(12).tensor([2048])
     rank.collective("all_gather", [scaled], [gathered])
@@ -89,7 +108,25 @@ def differ(name):
     return rank
 
 
+def chain():
+    rank = Program()
+    x, y, z = rank.input([64]), rank.at(7).tensor([64]), rank.at(12).tensor([32])
+    rank.at(7).collective("all_to_all", [x], [y])
+    rank.at(12).collective("reduce_scatter", [y], [z], reduce="sum")
+    rank.returns(z)
+    return rank
+
+
+def shots():
+    rank = Program()
+    x = rank.input([8 << 20])
+    rank.returns(rank.at(7).all_reduce(x))
+    return rank
+
+
 if len(sys.argv) == 2:
+    write(sys.argv[1] + ".chain.pkb", [chain(), chain()])
+    write(sys.argv[1] + ".shots.pkb", [shots() for _ in range(4)])
     write(sys.argv[1] + ".same.pkb", [same(), same()])
     write(sys.argv[1] + ".differ.pkb", [differ("neg"), differ("abs")])
 else:
@@ -97,7 +134,7 @@ else:
         said = json.load(f)
     assert (said["schema"], said["version"]) == ("pkb-explain", [1, 0]), said
     assert said["functions"] == [{"name": "main", "ranks": [], "before": {"collectives": 5, "operators": 2},
-                                  "after": {"kernels": 4, "library_calls": 0, "copy_engine_exchanges": 0, "operators": 1}}], said["functions"]
+                                  "after": {"kernels": 3, "library_calls": 0, "copy_engine_exchanges": 0, "operators": 1}}], said["functions"]
     first, _, _, gather, last = said["collectives"]
     assert (first["file"], first["line"], first["text"], first["group"]) == ("model.py", 7, "dist.all_reduce(x)", [[0, 1]]), first
     assert (first["fused_before"], first["fused_after"], first["message_bytes"]) == ([], ["mul"], 4096), first

@@ -14,7 +14,7 @@ sys.path.insert(0, os.path.dirname(HERE))
 sys.dont_write_bytecode = True
 
 import lint  # noqa: E402
-from checks import budgets, commits, includes, names, style, words  # noqa: E402
+from checks import budgets, commits, figures, includes, labels, names, style, tests, words  # noqa: E402
 from tree import Tree, without_comments  # noqa: E402
 
 LICENCE = "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
@@ -116,6 +116,74 @@ class Includes(CheckTest):
     def test_spelling(self):
         self.write("passes/Lowering/A.cpp", '#include "Passes.h"\n')
         self.assert_finds(includes, "write the path in the repository")
+
+
+class Labels(CheckTest):
+    TD = "let description = [{\n  * (`fold_c1`) One.\n  * `fold_c2`: two.\n}];\n"
+
+    def test_checked_nowhere_and_untested(self):
+        self.write("dialects/A/IR/AOps.td", self.TD)
+        self.write("dialects/A/IR/A.cpp", "// fold_c1, fold_c22\n")
+        self.write("test/Dialect/A/fold-invalid.mlir", "func.func @fold_c2() {\n")
+        self.assert_finds(labels, "fold_c1 has no test", "fold_c2 is checked nowhere")
+
+    def test_trait_and_longer_names(self):
+        self.write("dialects/A/IR/AOps.td", self.TD + "[AllTypesMatch<[]>]; // fold_c1\n")
+        self.write("dialects/A/IR/A.cpp", "// fold_c2\n")
+        self.write("test/Dialect/A/fold-invalid.mlir", "func.func @fold_c1_zero() {\nfunc.func @fold_c2() {\n")
+        self.assert_clean(labels)
+
+    def test_in_no_description(self):
+        self.write("test/Dialect/A/fold-invalid.mlir", "\nfunc.func @fold_c3() {\n")
+        self.assert_finds(labels, "fold_c3 is in no description")
+
+
+class Tests(CheckTest):
+    def test_numbered_value(self):
+        self.write("test/a-invalid.mlir", "// RU" "N: not pkb-opt %s 2>&1 | FileCheck %s\n// CHECK: error %0\n// %1 = a sentence\n%2 = op\n")
+        self.assert_finds(tests, "names a value by number")
+
+    def test_invalid_that_expects_nothing(self):
+        self.write("test/a-invalid.mlir", "// RU" "N: pkb-opt %s | FileCheck %s\n// CHECK: op\n")
+        self.assert_finds(tests, "must expect an error", "0 of 1 lit tests look at diagnostics")
+
+    def test_share_of_diagnostics(self):
+        self.write("test/a-invalid.mlir", "// RU" "N: pkb-opt %s -verify-diagnostics\n// expected-error {{no}}\n")
+        for number in range(4):
+            self.write(f"test/{number}.mlir", "// RU" "N: pkb-opt %s | FileCheck %s\n")
+        self.assert_clean(tests)
+        self.write("test/4.mlir", "// RU" "N: pkb-opt %s | FileCheck %s\n")
+        self.assert_finds(tests, "1 of 6 lit tests look at diagnostics")
+
+
+class Figures(CheckTest):
+    def test_long_sources_without_comments(self):
+        self.write("lib/A.cpp", "int x;\n" * 300)
+        self.write("include/pkb/A.h", "// a\nint x;\n")
+        self.write("test/a.mlir", "op\n" * 300)
+        self.assert_finds(figures, "median lines of a .cpp is 300, beyond the limit", "comment share of .cpp is 0.00")
+
+    def test_untested_code(self):
+        self.write("lib/A.cpp", "// a\nint x;\n/* b\n c */\n")
+        self.write("test/a.mlir", "op\n")
+        self.assert_finds(figures, "lines of lit tests by lines of compiler code is 0.25")
+
+    def test_comments(self):
+        self.write("lib/A.cpp", "// a\nint x;\n/* b\n c */\n\n\n")
+        self.assertEqual(figures.comment_share(Tree(self.root), ["lib/A.cpp"]), 0.75)
+
+    def test_commits(self):
+        git = ["git", "-C", self.root, "-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "init", "-q", self.root], check=True)
+        for number, names in enumerate((("lib/A.cpp", "test/a.mlir"), ("lib/B.cpp",), ("docs/x.md",), ("lib/C.cpp",))):
+            for name in names:
+                self.write(name, "// a\n")
+            subprocess.run([*git, "add", "-A"], check=True)
+            subprocess.run([*git, "commit", "-qm", f"[A]{'[NFC]' * (number == 3)} Do it"], check=True)
+        self.assertEqual(figures.commits_with_tests(self.root), 0.5)
+
+    def test_empty_tree(self):
+        self.assert_clean(figures)
 
 
 class Style(CheckTest):
