@@ -232,13 +232,12 @@ void SelectMechanismPass::considerTwoShots(Operation *op, const Machine &machine
   std::string text = llvm::formatv("{0}all_reduce of {1} bytes among {2} ranks in two shots: {3} by {4}, predicted {5}; in one shot {6}",
                                    fused ? "fused " : "", whole.messageBytes, whole.ranks, wanted ? "asked for" : "fastest",
                                    xfer::stringifyMechanism(two->mechanism), tableOf(twoShots), tableOf(oneShot));
-  Location loc = op->getLoc();
   comm::FusedOp chain = splitIntoTwoShots(op);
   if (!chain)
     return;
   chain->setAttr(xfer::kScheduleAttrName, two->schedule);
   chain->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(two->predictedUs));
-  remark::passed(loc, remark::RemarkOpts::name("mechanism").category("select")) << describe(decision, text, &getContext());
+  report(chain, decision, /*passed=*/true, "mechanism", text);
 }
 
 LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
