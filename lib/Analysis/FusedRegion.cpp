@@ -255,10 +255,12 @@ static bool isFusibleCollective(comm::CollectiveOpInterface op, std::string &why
     why = "only tensors of real numbers and signed integers share a kernel";
     return false;
   }
-  if (std::optional<comm::ReduceKind> kind = op.getReduceKind();
-      kind && !llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, *kind)) {
-    why = "a reduction by " + comm::stringifyReduceKind(*kind).str() + " does not share a kernel";
-    return false;
+  if (std::optional<comm::ReduceKind> kind = op.getReduceKind()) {
+    bool mean = *kind == comm::ReduceKind::Avg && isa<FloatType>(type.getElementType());
+    if (!mean && !llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, *kind)) {
+      why = "a reduction by " + comm::stringifyReduceKind(*kind).str() + " of such elements does not share a kernel";
+      return false;
+    }
   }
   return true;
 }

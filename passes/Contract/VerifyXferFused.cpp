@@ -12,6 +12,7 @@
 #include "passes/Contract/VerifyXferRules.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/OperationSupport.h"
 
 using namespace mlir;
@@ -57,15 +58,28 @@ private:
 
 } // namespace
 
+/// True if `value` is the constant `number`, which every type of floats that sums are computed in can hold.
+static bool isNumber(Value value, double number) {
+  APFloat found(0.0);
+  return matchPattern(value, m_ConstantFloat(&found)) && found.convertToDouble() == number;
+}
+
 /// The operands of `map` that its body combines by `kind`, in order; empty if it does something else, or rounds more than once.
 static SmallVector<unsigned> combinedOperands(xfer::MapOp map, comm::ReduceKind kind) {
   Block &body = map.getBody().front();
   Value value = cast<xfer::YieldOp>(body.back()).getValues().front();
   if (auto round = value.getDefiningOp<arith::TruncFOp>())
     value = round.getIn();
+  if (kind == comm::ReduceKind::Avg) {
+    auto mean = value.getDefiningOp<arith::DivFOp>();
+    if (!mean || !isNumber(mean.getRhs(), map.getTiles().size()))
+      return {};
+    value = mean.getLhs();
+  }
   auto combination = [&](Operation *op) {
     switch (kind) {
     case comm::ReduceKind::Sum:
+    case comm::ReduceKind::Avg:
       return isa_and_nonnull<arith::AddFOp, arith::AddIOp>(op);
     case comm::ReduceKind::Prod:
       return isa_and_nonnull<arith::MulFOp, arith::MulIOp>(op);

@@ -62,8 +62,8 @@ func.func @empty(%x: tensor<8xf32>) {
 
 // -----
 
-// fused_c3: a phase and something else.
-func.func @phase_and_more(%x: tensor<8xf32>) {
+// fused_c3: something stands between phases.
+func.func @between(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.fused' op must hold phases only, got: comm.all_reduce}}
   %r = comm.fused(%x) : (tensor<8xf32>) -> tensor<8xf32> {
   ^bb0(%a: tensor<8xf32>):
@@ -80,8 +80,8 @@ func.func @phase_and_more(%x: tensor<8xf32>) {
 
 // -----
 
-// fused_c3: two collectives in a phase.
-func.func @phase_of_two(%x: tensor<8xf32>) {
+// fused_c3: a phase of two collectives.
+func.func @two_in_one(%x: tensor<8xf32>) {
   // expected-error @+1 {{'comm.fused' op must hold phases of one collective each, got: 2}}
   %r = comm.fused(%x) : (tensor<8xf32>) -> tensor<8xf32> {
   ^bb0(%a: tensor<8xf32>):
@@ -92,6 +92,28 @@ func.func @phase_of_two(%x: tensor<8xf32>) {
       comm.yield %3 : tensor<8xf32>
     }
     comm.yield %1 : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+// fused_c2: phases of two groups.
+func.func @phases_of_two_groups(%x: tensor<8xf32>) {
+  // expected-error @+1 {{'comm.fused' op must hold collectives of one group, got: #comm.group<[[0, 1]]> and #comm.group<[[0], [1]]>}}
+  %r = comm.fused(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<8xf32>):
+    %1 = comm.fused(%a) : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%b: tensor<8xf32>):
+      %2 = comm.all_reduce sum %b in <[[0, 1]]> accumulate f32 : tensor<8xf32>
+      comm.yield %2 : tensor<8xf32>
+    }
+    %3 = comm.fused(%1) : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%b: tensor<8xf32>):
+      %4 = comm.all_reduce sum %b in <[[0], [1]]> accumulate f32 : tensor<8xf32>
+      comm.yield %4 : tensor<8xf32>
+    }
+    comm.yield %3 : tensor<8xf32>
   }
   return
 }

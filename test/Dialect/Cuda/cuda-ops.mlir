@@ -85,6 +85,8 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   cuda.signal %me block %block value %mark site 5
   // CHECK-NEXT: cuda.wait %[[ME]] block %[[BLOCK]] value %[[MARK]] site 6
   cuda.wait %me block %block value %mark site 6
+  // CHECK-NEXT: cuda.wait_blocks %[[MARK]] site 66
+  cuda.wait_blocks %mark site 66
   // Nothing to store: the loop yields nothing.
   // CHECK-NEXT: cuda.for_each %[[COUNT]] unroll 1 load {
   cuda.for_each %count unroll 1 load {

@@ -995,28 +995,34 @@ xfer.kernel @k group(<[[0, 1]]>)
 
 // -----
 
-// kernel_c4: the kernel and a pipeline say it.
+// kernel_c4: the kernel and a pipeline of it both say what they implement.
 // expected-error @+1 {{'xfer.kernel' op must leave it to its pipelines to say what they implement, got: all_gather}}
-xfer.kernel @k group(<[[0, 1]]>)
-    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) implements all_gather fused {
-^bb0(%a: memref<4xf32>):
-  xfer.pipeline 4 by 4 implements all_reduce produce {
-  ^bb0(%c: !xfer.chunk):
+xfer.kernel @both group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>)
+    implements all_gather fused {
+  xfer.pipeline 8 by 4 implements all_gather produce {
+  ^bb0(%k: !xfer.chunk):
   } consume {
-  ^bb0(%c: !xfer.chunk):
+  ^bb0(%k: !xfer.chunk):
   }
 }
 
 // -----
 
-// kernel_c4: a pipeline says it, and the kernel is not fused.
-// expected-error @+1 {{'xfer.kernel' op must be fused where a pipeline implements a collective of its own, got: all_reduce}}
-xfer.kernel @k group(<[[0, 1]]>)
-    schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
-^bb0(%a: memref<4xf32>):
-  xfer.pipeline 4 by 4 implements all_reduce produce {
-  ^bb0(%c: !xfer.chunk):
+// kernel_c4: a pipeline says what it implements in a kernel that computes nothing.
+// expected-error @+1 {{'xfer.kernel' op must be fused where a pipeline implements a collective of its own, got: all_gather}}
+xfer.kernel @plain group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  xfer.pipeline 8 by 4 implements all_gather produce {
+  ^bb0(%k: !xfer.chunk):
   } consume {
-  ^bb0(%c: !xfer.chunk):
+  ^bb0(%k: !xfer.chunk):
   }
+}
+
+// -----
+
+// A scope that there is not.
+xfer.kernel @scope group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) {
+  // expected-error @+1 {{expected ::pkb::xfer::SyncScope to be one of: block, grid}}
+  xfer.sync warp
+  // expected-error @+1 {{failed to parse Xfer_SyncScopeAttr}}
 }

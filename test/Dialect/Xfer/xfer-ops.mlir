@@ -153,3 +153,24 @@ xfer.kernel @promises group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, 
 xfer.kernel @moves group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>)
     implements permute sources [-1, 0] {
 }
+// Phases: pipelines that say what they implement, and what lies between them.
+// CHECK: xfer.kernel @phases
+// CHECK-SAME: fused {
+// CHECK: xfer.pipeline 8 by 4 implements reduce_scatter reduction max produce {
+// CHECK: xfer.sync block
+// CHECK: xfer.pipeline 8 by 4 implements all_gather produce {
+// CHECK: xfer.sync grid
+xfer.kernel @phases group(<[[0, 1]]>) schedule(<mechanism = ldst, blocks = 1, threads = 1, chunk = 16, depth = 0, slots = 1, unroll = 1>) fused {
+  xfer.pipeline 8 by 4 implements reduce_scatter reduction max produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+  xfer.sync block
+  xfer.pipeline 8 by 4 implements all_gather produce {
+  ^bb0(%k: !xfer.chunk):
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+  xfer.sync grid
+}

@@ -111,4 +111,15 @@ def larger_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 1500 * world_size),)
 
 
+def long_mean(x, weight):
+    """A mean over the ranks that is long enough for two shots among four ranks and more, and a weight."""
+    mean = x.clone()
+    dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+    return mean * weight
+
+
+def long_mean_inputs(rank, world_size, device, trial=0):
+    return _tensor(rank, trial, device, 3072, 512, dtype="bf16"), _tensor(rank, trial, device, 512, dtype="bf16", seed=3)
+
+
 PROGRAMS = ("transposed_exchange_scatter", "scatter_gather", "gather_scatter", "twice_reduced", "there_and_back", "larger")

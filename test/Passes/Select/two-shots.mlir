@@ -48,15 +48,15 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 
 // -----
 
-// A short one is faster in one shot; one that is not a whole number of elements for each rank, or is a mean, has no two.
+// A short one is faster in one shot; one that is not a whole number of elements for each rank, or combines bits, has no two.
 // CHECK-LABEL: @not
 // CHECK-NOT: comm.reduce_scatter
 // CHECK: return
 module attributes {comm.mesh = #comm.mesh<size = 4>} {
-  func.func @not(%x: tensor<256xf32>, %y: tensor<4194305xbf16>, %z: tensor<4194304xbf16>) -> (tensor<256xf32>, tensor<4194305xbf16>, tensor<4194304xbf16>) {
+  func.func @not(%x: tensor<256xf32>, %y: tensor<4194305xbf16>, %z: tensor<2097152xi32>) -> (tensor<256xf32>, tensor<4194305xbf16>, tensor<2097152xi32>) {
     %0 = comm.all_reduce sum %x in <[[0, 1, 2, 3]]> accumulate f32 : tensor<256xf32>
     %1 = comm.all_reduce sum %y in <[[0, 1, 2, 3]]> accumulate f32 : tensor<4194305xbf16>
-    %2 = comm.all_reduce avg %z in <[[0, 1, 2, 3]]> accumulate f32 : tensor<4194304xbf16>
-    return %0, %1, %2 : tensor<256xf32>, tensor<4194305xbf16>, tensor<4194304xbf16>
+    %2 = comm.all_reduce bxor %z in <[[0, 1, 2, 3]]> accumulate i32 : tensor<2097152xi32>
+    return %0, %1, %2 : tensor<256xf32>, tensor<4194305xbf16>, tensor<2097152xi32>
   }
 }
