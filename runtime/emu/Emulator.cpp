@@ -16,6 +16,8 @@ Emulator::Emulator(const pkb_emu_options &given, int slot) : options(given), slo
   fillDriver(*this);
   if (options.mode != PKB_EMU_AUTO)
     decideMode();
+  if (options.mode == PKB_EMU_VALUE)
+    memory.allowForeign();
   devices.resize(size_t(options.devices));
   for (int d = 0; d < options.devices; ++d) {
     devices[d].ordinal = d;

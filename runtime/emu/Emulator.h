@@ -273,6 +273,7 @@ public:
   bool watching() const { return modeDecided ? proof : options.mode != PKB_EMU_VALUE; }
   Fiber *choose();
   bool drainEnded();
+  void wakeAll();
   void leaveAborted();
   void suspend(FiberState state);
   void abandon(Device &device);

@@ -108,8 +108,17 @@ int MemoryTable::importFd(int fd, uint64_t *handle) {
   std::lock_guard<std::mutex> guard(mutex);
   auto found = byInode.find(info.st_ino);
   auto object = found == byInode.end() ? nullptr : found->second.lock();
-  if (!object) // not memory of this emulator
-    return kInvalidValue;
+  if (!object) { // not memory of this emulator
+    if (!foreignAllowed)
+      return kInvalidValue;
+    object = std::make_shared<Object>();
+    object->kind = ObjectKind::region;
+    object->bytes = size_t(info.st_size);
+    object->inode = info.st_ino;
+    object->id = nextObject++;
+    byInode[object->inode] = object;
+    foreignObjects.fetch_add(1, std::memory_order_relaxed);
+  }
   int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   if (own < 0)
     return kOutOfMemory;

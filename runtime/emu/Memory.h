@@ -22,7 +22,7 @@ enum class ObjectKind { tensor, region, host };
 struct Object {
   uint32_t id = 0;
   ObjectKind kind = ObjectKind::tensor;
-  int device = -1; // owner; -1: host memory
+  int device = -1; // owner; -1: the host, or a device of another process
   size_t bytes = 0;
   uint64_t inode = 0; // of the memfd, 0: none
 };
@@ -52,6 +52,9 @@ public:
   int create(int device, size_t bytes, uint64_t *handle);
   int exportFd(uint64_t handle, int *fd);
   int importFd(int fd, uint64_t *handle);
+  // Memory of another process may be imported (value mode: what it writes there passes no model). Whether any has been.
+  void allowForeign() { foreignAllowed = true; }
+  bool foreign() const { return foreignObjects.load(std::memory_order_relaxed) > 0; }
   int map(uint64_t handle, size_t bytes, int accessFrom, uintptr_t *address);
   int unmap(uintptr_t address, size_t bytes);
   int releaseHandle(uint64_t handle);
@@ -79,6 +82,8 @@ private:
   std::map<uint64_t, std::weak_ptr<Object>> byInode;
   uint64_t nextHandle = 1;
   uint32_t nextObject = 1;
+  bool foreignAllowed = false;
+  std::atomic<int> foreignObjects{0};
   std::vector<uint32_t> freed;
   // The last ranges that `place` found, by address; `version` moves with every change of `ranges`.
   std::atomic<uint64_t> version{1};

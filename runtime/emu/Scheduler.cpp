@@ -104,6 +104,14 @@ void Emulator::wakeLine(uintptr_t line) {
   waiters.erase(first, last);
 }
 
+void Emulator::wakeAll() {
+  for (auto &[line, fiber] : waiters) {
+    fiber->state = FiberState::ready;
+    ready.push_back(fiber);
+  }
+  waiters.clear();
+}
+
 // Fibers whose program was told to abort leave their spin.
 void Emulator::leaveAborted() {
   for (auto it = waiters.begin(); it != waiters.end();) {
@@ -366,6 +374,12 @@ void Emulator::run() {
     if (!pending) {
       wake.wait(lock, [&] { return stop || activity != seenActivity || holds > 0; });
       quietSince = Clock::now();
+      continue;
+    }
+    if (memory.foreign() && !waiters.empty() && !failed) {
+      // Another process writes without a word: look again, and call nothing a deadlock.
+      wake.wait_for(lock, std::chrono::microseconds(200), [&] { return stop || activity != seenActivity; });
+      wakeAll();
       continue;
     }
     const double quiet = std::chrono::duration<double>(Clock::now() - quietSince).count();

@@ -10,6 +10,8 @@
  *
  * and handed to module_load as a path. Any host thread may call the table; the current device is per thread, as in CUDA.
  *
+ * Ranks are threads of one process, or (value mode) processes with an emulator each, which share what they export as file descriptors.
+ *
  * Error codes are CUresult values. A deadlock or (proof mode) a broken ordering rule is reported once to the options' `report` and from then on every
  * stream operation of every device returns 719 (CUDA_ERROR_LAUNCH_FAILED); pkb_emu_report() gives the text. */
 #ifndef PKB_RT_EMU_H

@@ -25,6 +25,7 @@ class Context:
     def __init__(self, rank, size, device, rendezvous, *, driver=None, arena_bytes=0, timeout_s=0.0, debug=False):
         self.rank, self.size, self.device, self.emulated = rank, size, device, driver is not None
         self.programs = []
+        self.machine = None  # an emulator of its own
         self.pointer = ctypes.c_void_p()
         directory = os.fsencode(rendezvous) if rendezvous else None
         desc = native.ContextDesc(1, rank, size, device, driver, directory, arena_bytes, timeout_s, int(debug))
@@ -51,6 +52,8 @@ class Context:
                 program.unload()
             native.runtime().pkb_context_destroy(self.pointer)
             self.pointer = ctypes.c_void_p()
+            if self.machine:
+                self.machine.close()
 
 
 _contexts = {}  # process group (None: no torch.distributed) -> Context
@@ -61,7 +64,7 @@ os.register_at_fork(after_in_child=_contexts.clear)
 def context_for(group=None):
     """The context of a process group (default: the default one), made on first use. Collective.
 
-    Without torch.distributed: RANK, WORLD_SIZE and PKB_RENDEZVOUS of the environment, or a single rank. Contexts of groups that have been destroyed are
+    On GPUs, or on the fake driver if PKB_DEVICE=emulated. Without torch.distributed: RANK, WORLD_SIZE and PKB_RENDEZVOUS of the environment, or a single rank. Contexts of groups that have been destroyed are
     closed here.
     """
     import torch.distributed as dist
@@ -101,16 +104,22 @@ def _close_destroyed():
 def _make(rank, size, rendezvous):
     import torch
 
+    if not _contexts:
+        atexit.register(_at_exit)
+    if os.environ.get("PKB_DEVICE") == "emulated":
+        from .emulator import Emulator
+
+        machine = Emulator(size)
+        context = machine.context(rank, rendezvous=rendezvous())
+        context.machine = machine  # lives as long
+        return context
     try:
         torch.cuda.init()
         device = torch.cuda.current_device()
     except (AssertionError, RuntimeError) as error:
         text = str(error).strip().split("\n", 1)[0]
-        raise native.PkbError(f"a program runs on GPUs, and this process has none ({text}); for emulated ranks load it in a context of pkb.Emulator") from error
-    context = Context(rank, size, device, rendezvous())
-    if not _contexts:
-        atexit.register(_at_exit)
-    return context
+        raise native.PkbError(f"a program runs on GPUs, and this process has none ({text}); for emulated ranks set PKB_DEVICE=emulated, or use pkb.Emulator") from error
+    return Context(rank, size, device, rendezvous())
 
 
 def publish(store, name, rank, make, timeout_s=None):

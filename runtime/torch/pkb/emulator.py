@@ -1,6 +1,7 @@
 # Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Emulated ranks in Python: every rank is a thread of this process, its tensors are CPU tensors (pkb_rt/emu.h)."""
+"""Emulated ranks in Python, whose tensors are CPU tensors (pkb_rt/emu.h): threads of this process (Emulator), or the processes of a process
+group where PKB_DEVICE=emulated (pkb.load)."""
 
 import ctypes
 import functools
@@ -53,10 +54,13 @@ class Emulator:
             raise native.PkbError(f"the emulator cannot start: {(why.value or b'').decode()}")
         self._directory = tempfile.TemporaryDirectory(prefix="pkb-", dir="/tmp")
 
-    def context(self, rank, **settings):
-        """The context of one rank; to be called by a thread per rank, since the ranks meet here."""
+    def context(self, rank, *, rendezvous=None, **settings):
+        """The context of one rank; to be called by a thread per rank, since the ranks meet here.
+
+        rendezvous: a directory in which ranks of other processes meet this one, each with an emulator of its own.
+        """
         driver = _library().pkb_emu_driver(self.pointer)
-        return Context(rank, self.devices, rank, self._directory.name, driver=driver, **settings)
+        return Context(rank, self.devices, rank, rendezvous or self._directory.name, driver=driver, **settings)
 
     def close(self):
         if self.pointer:
