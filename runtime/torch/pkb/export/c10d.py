@@ -102,9 +102,10 @@ class _Translator:
                 raise ExportError(f"{self.api} at {self.site}: only strided tensors can be communicated")
         if dtype is None and inputs:
             dtype = inputs[0].dtype
-        root = more.get("root")
-        if root is not None and not 0 <= root < len(self.ranks):
-            raise ExportError(f"{self.api} at {self.site}: root {root} is not one of the {len(self.ranks)} ranks of the group")
+        for role in ("root", "peer"):
+            rank = more.get(role)
+            if rank is not None and not 0 <= rank < len(self.ranks):
+                raise ExportError(f"{self.api} at {self.site}: {role} {rank} is not one of the {len(self.ranks)} ranks of the group")
         if reduce is not None:
             more["factor"] = _factor(reduce, self.site)
         return Collective(

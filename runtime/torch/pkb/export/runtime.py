@@ -143,6 +143,18 @@ class Rank:
         def nothing(*args, **kwargs):
             return None
 
+        position = c.get_group_rank
+
+        def get_group_rank(group, global_rank):
+            try:
+                return position(group, global_rank)
+            except ValueError as error:  # torch names the group by its address
+                ranks = sorted(c._world.pg_group_ranks.get(group, {}))
+                if not ranks:
+                    raise
+                raise ValueError(f"rank {global_rank} is not one of the ranks {ranks} of the group") from error
+
+        c.get_group_rank = dist.get_group_rank = get_group_rank
         c.init_process_group = dist.init_process_group = nothing
         c.destroy_process_group = dist.destroy_process_group = nothing
         premul = dist._make_nccl_premul_sum
