@@ -93,7 +93,7 @@ RankProgram::Result RankProgram::run(Operation *op) {
       })
       .Case([&](memref::CopyOp copy) { return runCopy(copy); })
       .Case([&](memref::GetGlobalOp use) { return runConstant(use); })
-      .Case([&](memref::ReinterpretCastOp cast) { return runReinterpret(cast); })
+      .Case<memref::ReinterpretCastOp, xfer::BitcastOp>([&](auto cast) { return runReinterpret(cast); })
       .Case([&](xfer::LibraryCallOp call) { return runLibraryCall(call); })
       .Case([&](xfer::LaunchOp launch) { return runLaunch(launch); })
       .Case([&](xfer::TransferOp transfer) { return runTransfer(transfer); })

@@ -59,7 +59,7 @@ private:
   // XferLevel.cpp
   Result runCopy(mlir::memref::CopyOp copy);
   Result runConstant(mlir::memref::GetGlobalOp use);
-  Result runReinterpret(mlir::memref::ReinterpretCastOp cast);
+  Result runReinterpret(mlir::Operation *cast);
   Result runLaunch(xfer::LaunchOp launch);
   Result runLibraryCall(xfer::LibraryCallOp call);
   Result runTransfer(xfer::TransferOp transfer);

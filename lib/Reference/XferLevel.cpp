@@ -35,9 +35,9 @@ RankProgram::Result RankProgram::runConstant(memref::GetGlobalOp use) {
 }
 
 /// The offset of the new type counts from where the source's elements begin.
-RankProgram::Result RankProgram::runReinterpret(memref::ReinterpretCastOp cast) {
-  const Tensor &tensor = values.lookup(cast.getSource());
-  values[cast.getResult()] = tensor;
+RankProgram::Result RankProgram::runReinterpret(Operation *cast) {
+  const Tensor tensor = values.lookup(cast->getOperand(0));
+  values[cast->getResult(0)] = tensor;
   return Progress::Ran;
 }
 

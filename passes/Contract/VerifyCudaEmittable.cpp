@@ -145,7 +145,7 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
   else if (!aten::getScalarType(type.getElementType()))
     reject(op) << "must work on elements that a tensor can have, got: " << type.getElementType();
   else if (Operation *maker = value.getDefiningOp();
-           maker && !isa<memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp>(maker) &&
+           maker && !isa<memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, cuda::BitcastOp>(maker) &&
            !(isa<cuda::AbsentOp>(maker) && isa<cuda::LaunchOp, cuda::LibraryCallOp, cuda::TransferOp>(op)))
     reject(op)
         << "must use memory of @main's arguments, memref.alloc, memref.reinterpret_cast or memref.get_global, got: "
@@ -155,7 +155,7 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
 void VerifyCudaEmittablePass::checkPlan(func::FuncOp main) {
   for (Operation &op : main.getBody().front()) {
     // verify_cuda_emittable_c2
-    if (!isa<cuda::LaunchOp, cuda::AbsentOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp,
+    if (!isa<cuda::LaunchOp, cuda::AbsentOp, cuda::BitcastOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp,
              memref::ReinterpretCastOp,
              memref::GetGlobalOp, func::ReturnOp>(op)) {
       reject(&op) << "has no form in the host plan";
@@ -212,7 +212,7 @@ void VerifyCudaEmittablePass::checkEpochs(cuda::KernelOp kernel) {
 void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   // verify_cuda_emittable_c6
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
-  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::AbsentOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
+  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::AbsentOp, cuda::BitcastOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       if (!isa<IntegerAttr, SplatElementsAttr>(constant.getValue()))
         reject(op) << "must be an integer or a vector of one number to be emitted, got: " << constant.getValue();

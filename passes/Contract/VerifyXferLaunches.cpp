@@ -31,8 +31,8 @@ struct Extent {
 static Extent extentOf(Value value) {
   auto type = cast<MemRefType>(value.getType());
   Extent extent{value};
-  while (auto cast = extent.root.getDefiningOp<memref::ReinterpretCastOp>())
-    extent.root = cast.getSource();
+  while (isa_and_nonnull<memref::ReinterpretCastOp, xfer::BitcastOp>(extent.root.getDefiningOp()))
+    extent.root = extent.root.getDefiningOp()->getOperand(0);
   if (extent.root.getDefiningOp<xfer::AbsentOp>())
     return extent; // covers nothing
   int64_t offset = 0;

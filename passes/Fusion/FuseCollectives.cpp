@@ -77,7 +77,8 @@ static bool isFusible(Operation *op) {
     return false;
   if (auto call = dyn_cast<aten::CallOp>(op))
     return isElementwise(call) || getRowReduction(call);
-  return isa<aten::AsStridedOp>(op);
+  auto view = dyn_cast<aten::AsStridedOp>(op);
+  return view && view.getBase().getType().getElementType() == view.getType().getElementType();
 }
 
 /// True if `value` exists when the collective is called.

@@ -54,6 +54,7 @@ private:
   MemRefType memoryType(RankedTensorType type, int64_t origin);
   Storage allocate(Location loc, Value value);
   void bind(Value value, Value memory, Storage storage);
+  std::optional<Storage> castOf(Location loc, Storage storage, Type element);
   Value windowOf(Location loc, RankedTensorType window, Storage storage);
   void rescueReaders(Operation *writer, Storage storage);
   bool mustKeep(const Storage &storage);
@@ -93,6 +94,17 @@ MemRefType Bufferizer::memoryType(RankedTensorType type, int64_t origin) {
                          StridedLayoutAttr::get(type.getContext(), offset, layout.strides));
 }
 
+/// Elements from the first of a memref of static layout to the end of its last.
+static int64_t reachOf(MemRefType type) {
+  int64_t offset = 0, reach = 1;
+  SmallVector<int64_t> strides;
+  if (type.getNumElements() == 0 || failed(type.getStridesAndOffset(strides, offset)))
+    return 0;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides))
+    reach += (size - 1) * stride;
+  return reach;
+}
+
 static int64_t offsetOf(Value value) { return aten::getLayout(cast<RankedTensorType>(value.getType())).offset; }
 
 /// New memory for `value`, whose first element is the memory's first.
@@ -107,8 +119,24 @@ void Bufferizer::bind(Value value, Value buffer, Storage storage) {
   valuesOf[storage.root].push_back(value);
 }
 
+/// The same memory with elements of another type; null where its first element does not lie at one of them.
+std::optional<Storage> Bufferizer::castOf(Location loc, Storage storage, Type element) {
+  auto type = cast<MemRefType>(storage.root.getType());
+  int64_t from = xfer::elementBytes(type.getElementType()), to = xfer::elementBytes(element);
+  int64_t begin = storage.origin * from, bytes = reachOf(type) * from;
+  if (begin % to || bytes % to)
+    return std::nullopt;
+  return Storage{xfer::BitcastOp::create(builder, loc, MemRefType::get({bytes / to}, element), storage.root), begin / to};
+}
+
 /// The memref of a window of a storage; the root itself where the types agree.
 Value Bufferizer::windowOf(Location loc, RankedTensorType window, Storage storage) {
+  if (window.getElementType() != cast<MemRefType>(storage.root.getType()).getElementType()) {
+    std::optional<Storage> other = castOf(loc, storage, window.getElementType());
+    if (!other)
+      return nullptr;
+    storage = *other;
+  }
   MemRefType type = memoryType(window, storage.origin);
   auto rootType = cast<MemRefType>(storage.root.getType());
   if (type == rootType)
@@ -181,14 +209,11 @@ LogicalResult Bufferizer::convertCall(aten::CallOp call) {
 }
 
 LogicalResult Bufferizer::convertView(aten::AsStridedOp view) {
-  RankedTensorType base = view.getBase().getType(), window = view.getResult().getType();
-  if (base.getElementType() != window.getElementType())
-    return view.emitOpError() << "must not change the element type to be lowered, got: " << base.getElementType() << " as "
-                              << window.getElementType();
+  RankedTensorType window = view.getResult().getType();
   Storage storage = storages[view.getBase()];
   Value buffer = windowOf(view.getLoc(), window, storage);
   if (!buffer)
-    return view.emitOpError() << "must have strides that a memref can have";
+    return view.emitOpError() << "must have strides that a memref can have, and lie at elements of its own type";
   bind(view.getResult(), buffer, storage);
   return success();
 }

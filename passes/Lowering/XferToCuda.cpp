@@ -425,6 +425,11 @@ struct ConvertXferToCudaPass : pkb::impl::ConvertXferToCudaPassBase<ConvertXferT
         cuda::TransferOp::create(builder, transfer.getLoc(), transfer.getOperands(), transfer.getGroupAttr(), transfer.getCallsAttr());
       step->erase();
     }
+    module.walk([](xfer::BitcastOp bitcast) {
+      OpBuilder builder(bitcast);
+      bitcast.replaceAllUsesWith(cuda::BitcastOp::create(builder, bitcast.getLoc(), bitcast.getResult().getType(), bitcast.getSource()).getResult());
+      bitcast.erase();
+    });
     module.walk([](xfer::AbsentOp absent) {
       OpBuilder builder(absent);
       absent.replaceAllUsesWith(cuda::AbsentOp::create(builder, absent.getLoc(), absent.getResult().getType()).getResult());

@@ -72,6 +72,16 @@ def Cuda_AbsentOp : Cuda_Op<"absent", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+def Cuda_BitcastOp : Cuda_Op<"bitcast", [Pure]> {
+  let summary = "all of a tensor's memory as elements of another type";
+  let description = [{
+    No call: a view in the host plan. `xfer.bitcast` has checked it.
+  }];
+  let arguments = (ins AnyMemRef:$source);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+}
+
 //===----------------------------------------------------------------------===//
 // Geometry and addresses
 //===----------------------------------------------------------------------===//

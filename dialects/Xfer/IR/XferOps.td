@@ -45,6 +45,21 @@ def Xfer_AbsentOp : Xfer_Op<"absent", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Xfer_BitcastOp : Xfer_Op<"bitcast", [Pure]> {
+  let summary = "all of a tensor's memory as elements of another type";
+  let description = [{
+    What `torch.view_as_real` and `Tensor.view(dtype)` look through. Windows of the result are made by `memref.reinterpret_cast`.
+
+    **Constraints:**
+    * `bitcast_c1`: the source has a static layout that begins at offset 0;
+    * `bitcast_c2`: the result is contiguous, has one dimension and as many bytes as the source reaches.
+  }];
+  let arguments = (ins AnyMemRef:$source);
+  let results = (outs AnyMemRef:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
+  let hasVerifier = 1;
+}
+
 def Xfer_LibraryCallOp : Xfer_Op<"library_call", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a collective that a communication library carries out";
   let description = [{

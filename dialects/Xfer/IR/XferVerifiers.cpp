@@ -63,6 +63,23 @@ LogicalResult AbsentOp::verify() {
   return success();
 }
 
+LogicalResult BitcastOp::verify() {
+  // bitcast_c1
+  auto source = cast<MemRefType>(getSource().getType()), result = cast<MemRefType>(getResult().getType());
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (!source.hasStaticShape() || failed(source.getStridesAndOffset(strides, offset)) || offset != 0 || llvm::any_of(strides, ShapedType::isDynamic))
+    return emitOpError() << "must have a source of static layout from offset 0, got: " << source;
+  // bitcast_c2
+  int64_t elements = source.getNumElements() == 0 ? 0 : 1;
+  for (auto [size, stride] : llvm::zip_equal(source.getShape(), strides))
+    elements += elements ? (size - 1) * stride : 0;
+  int64_t bytes = elements * elementBytes(source.getElementType()), width = elementBytes(result.getElementType());
+  if (result.getRank() != 1 || !result.hasStaticShape() || !result.getLayout().isIdentity() || width == 0 || result.getNumElements() * width != bytes)
+    return emitOpError() << "must give a contiguous memref of one dimension and of " << bytes << " bytes, got: " << result;
+  return success();
+}
+
 /// library_call_c2, and the element type; null after an error.
 static Type verifyHostOperands(Operation *op, OperandRange operands) {
   Type element;

@@ -66,12 +66,20 @@ int64_t ManifestBuilder::addGroup(comm::GroupAttr group) {
   return place->second;
 }
 
-/// True if a caller who allocates memory of this type gets all of a storage of as many elements, in some order.
+/// The memory that `value` is a window of, itself if it is none.
+static Value rootOf(Value value) {
+  while (isa_and_nonnull<memref::ReinterpretCastOp, cuda::BitcastOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value;
+}
+
+static int64_t bytesOf(MemRefType type) { return type.getNumElements() * xfer::elementBytes(type.getElementType()); }
+
+/// True if a caller who allocates memory of this type gets all of a storage of as many bytes, in some order.
 static bool coversStorage(MemRefType window, MemRefType storage) {
   int64_t offset = 0;
   SmallVector<int64_t> strides;
-  if (failed(window.getStridesAndOffset(strides, offset)) || offset != 0 ||
-      window.getNumElements() != storage.getNumElements())
+  if (failed(window.getStridesAndOffset(strides, offset)) || offset != 0 || bytesOf(window) != bytesOf(storage))
     return false;
   RankedTensorType tensor = aten::getTensorType(window.getShape(), window.getElementType(), strides, 0);
   return aten::isDense(tensor);
@@ -81,11 +89,10 @@ static bool coversStorage(MemRefType window, MemRefType storage) {
 LogicalResult ManifestBuilder::collectOutputs(func::FuncOp main) {
   auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
   for (auto [index, value] : llvm::enumerate(ret.getOperands())) {
-    auto cast = value.getDefiningOp<memref::ReinterpretCastOp>();
-    Value root = cast ? cast.getSource() : Value(value);
+    Value root = rootOf(value);
     if (isa<BlockArgument>(root) || !root.getDefiningOp<memref::AllocOp>() || outputOf.count(root))
       continue;
-    if (!cast || coversStorage(llvm::cast<MemRefType>(value.getType()), llvm::cast<MemRefType>(root.getType())))
+    if (root == value || coversStorage(cast<MemRefType>(value.getType()), cast<MemRefType>(root.getType())))
       outputOf[root] = index;
   }
   return success();
@@ -158,6 +165,9 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
       if (failed(llvm::cast<MemRefType>(cast.getType()).getStridesAndOffset(strides, offset)))
         return cast.emitOpError() << "must have static strides to be emitted";
       addSlot(cast.getResult(), "view", json::Object{{"of", slotOf.lookup(cast.getSource())}, {"offset", offset}});
+    } else if (auto bitcast = dyn_cast<cuda::BitcastOp>(op)) {
+      if (!slotOf.count(bitcast.getResult()))
+        addSlot(bitcast.getResult(), "view", json::Object{{"of", slotOf.lookup(bitcast.getSource())}, {"offset", 0}});
     } else if (auto constant = dyn_cast<memref::GetGlobalOp>(op)) {
       if (failed(addConstant(constant)))
         return failure();
@@ -165,8 +175,7 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
   }
   for (auto [index, value] : llvm::enumerate(ret.getOperands())) {
     json::Object output = describe(cast<MemRefType>(value.getType()));
-    auto cast = value.getDefiningOp<memref::ReinterpretCastOp>();
-    Value root = cast ? cast.getSource() : Value(value);
+    Value root = rootOf(value);
     output["alias_of"] = nullptr;
     if (auto argument = dyn_cast<BlockArgument>(root)) {
       output["alias_of"] = argument.getArgNumber();
@@ -283,7 +292,7 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
                                    {"from", slotOf.lookup(copy.getSource())},
                                    {"to", slotOf.lookup(copy.getTarget())},
                                    {"source", sourceOf(copy.getLoc())}});
-    } else if (!isa<cuda::AbsentOp, memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, func::ReturnOp>(op)) {
+    } else if (!isa<cuda::AbsentOp, cuda::BitcastOp, memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, func::ReturnOp>(op)) {
       return op.emitOpError() << "has no form in the host plan";
     }
   }

@@ -44,11 +44,11 @@ func.func private @elsewhere(tensor<8xf32>) -> tensor<8xf32>
 
 // -----
 
-// Memory seen as another type.
-func.func @other_elements(%x: tensor<8xf32>) -> tensor<16xi16> {
-  // expected-error @+1 {{'aten.as_strided' op must not change the element type to be lowered, got: 'f32' as 'i16'}}
-  %0 = aten.as_strided %x : tensor<8xf32> -> tensor<16xi16>
-  return %0 : tensor<16xi16>
+// Memory of an argument, which begins where the argument does, seen as a type of wider elements that do not begin there.
+func.func @other_elements(%x: tensor<9xf32, #aten.strided<[1], 1>>) -> tensor<4xf64, #aten.strided<[1], 1>> {
+  // expected-error @+1 {{'aten.as_strided' op must have strides that a memref can have, and lie at elements of its own type}}
+  %0 = aten.as_strided %x : tensor<9xf32, #aten.strided<[1], 1>> -> tensor<4xf64, #aten.strided<[1], 1>>
+  return %0 : tensor<4xf64, #aten.strided<[1], 1>>
 }
 
 // -----

@@ -410,3 +410,22 @@ func.func @kinds(%x: tensor<8xcomplex<f32>>, %h: tensor<8xf16>, %u: tensor<16xui
 // CHECK: arith.truncf %[[MEAN]] : f32 to f16
 // CHECK: xfer.kernel @all_reduce_2 {{.*}} by max
 // CHECK: arith.maxui %{{.*}} : i8
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+
+// view_as_real: the same memory with other elements, read where it is and written in place.
+// CHECK-LABEL: func.func @reals_of_complex
+// CHECK-SAME: (%[[X:.*]]: memref<4xcomplex<f32>>)
+// CHECK: %[[FLAT:.*]] = xfer.bitcast %[[X]] : memref<4xcomplex<f32>> to memref<8xf32>
+// CHECK: %[[REALS:.*]] = memref.reinterpret_cast %[[FLAT]] to offset: [2], sizes: [3, 2], strides: [2, 1] : memref<8xf32> to memref<3x2xf32, strided<[2, 1], offset: 2>>
+// CHECK: %[[SUM:.*]] = memref.alloc() : memref<3x2xf32>
+// CHECK: xfer.launch @all_reduce_0(%[[REALS]], %[[SUM]])
+// CHECK: memref.copy %[[SUM]], %{{.*}} : memref<3x2xf32> to memref<3x2xf32, strided<[2, 1], offset: 2>>
+func.func @reals_of_complex(%x: tensor<4xcomplex<f32>>) -> (tensor<4xcomplex<f32>> {aten.mutation_of = 0 : i64}) {
+  %r = aten.as_strided %x : tensor<4xcomplex<f32>> -> tensor<3x2xf32, #aten.strided<[2, 1], 2>>
+  %s = comm.all_reduce sum %r in <[[0, 1]]> accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<3x2xf32, #aten.strided<[2, 1], 2>>
+  %n = aten.view_write %x, %s window <[2, 1], 2> : tensor<4xcomplex<f32>>, tensor<3x2xf32>
+  return %n : tensor<4xcomplex<f32>>
+}
