@@ -146,7 +146,14 @@ static bool hasLegalArguments(const Call &call) {
   }
 }
 
+/// True if numbers that the host reads are among the operands: no kernel gets those.
+static bool takesNumbers(aten::CallOp op) {
+  return !llvm::all_of(op.getInputs().getTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
 bool pkb::isElementwise(aten::CallOp op) {
+  if (takesNumbers(op))
+    return false;
   Call call(op);
   if (call.function == Function::Unknown || !call.result.hasStaticShape() || !hasLegalArguments(call))
     return false;
@@ -403,6 +410,8 @@ Value pkb::buildElementwise(OpBuilder &builder, aten::CallOp op, ArrayRef<Value>
 Value pkb::getReducedTensor(aten::CallOp op) { return Call(op).tensor(0); }
 
 std::optional<RowReduction> pkb::getRowReduction(aten::CallOp op) {
+  if (takesNumbers(op))
+    return std::nullopt;
   Call call(op);
   Value input = call.result ? call.tensor(0) : Value();
   if (!input || !op.getMutates().empty() || aten::isOnHost(input))

@@ -81,11 +81,11 @@ llvm::Expected<AtenCalls::Prepared> AtenCalls::prepare(aten::CallOp call, ArrayR
   llvm::append_range(values, call.isBufferized() ? ValueRange(call.getOuts()) : ValueRange(call.getFreshResults()));
   std::vector<pkb_aten_slot> slots;
   for (auto [value, window] : llvm::zip_equal(values, windows)) {
-    std::optional<aten::ScalarType> dtype = aten::getScalarType(cast<ShapedType>(value.getType()).getElementType());
+    std::optional<aten::ScalarType> dtype = aten::getScalarType(getElementTypeOrSelf(value.getType()));
     if (!dtype)
-      return makeError("torch has no element type ", cast<ShapedType>(value.getType()).getElementType());
+      return makeError("torch has no element type ", getElementTypeOrSelf(value.getType()));
     slots.push_back({codeOf(*dtype), static_cast<int32_t>(window.sizes.size()), window.sizes.data(),
-                     window.strides.data(), PKB_ATEN_BOUND, -1, 0});
+                     window.strides.data(), PKB_ATEN_BOUND, -1, 0, /*host=*/!isa<ShapedType>(value.getType())});
   }
   int64_t inputs = call.getInputs().size();
   llvm::json::Object step = aten::callToJson(

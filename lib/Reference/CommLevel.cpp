@@ -18,11 +18,19 @@ static Tensor copyOf(const Tensor &tensor) {
   return {tensor.absent() ? nullptr : std::make_shared<Bytes>(*tensor.memory), tensor.base};
 }
 
+/// A number as a tensor of no dimension.
+static Tensor tensorOf(const Scalar &scalar, Type type) {
+  ElementType element = *ElementType::get(type);
+  auto bytes = std::make_shared<Bytes>(element.bytes);
+  scalar.store(bytes->data(), element);
+  return {bytes, 0};
+}
+
 RankProgram::Result RankProgram::runCall(aten::CallOp call) {
   // On memrefs the operator writes where it is told; on tensors, into new versions.
   SmallVector<Tensor> inputs;
   for (Value input : call.getInputs())
-    inputs.push_back(values.lookup(input));
+    inputs.push_back(isa<ShapedType>(input.getType()) ? values.lookup(input) : tensorOf(scalars.lookup(input), input.getType()));
   SmallVector<Value> outs =
       call.isBufferized() ? SmallVector<Value>(call.getOuts()) : SmallVector<Value>(call.getFreshResults());
   if (!call.isBufferized()) {
@@ -36,7 +44,8 @@ RankProgram::Result RankProgram::runCall(aten::CallOp call) {
   }
   SmallVector<Window> windows;
   for (auto [value, tensor] : llvm::zip_equal(call.getInputs(), inputs)) {
-    llvm::Expected<Window> window = windowOf(value.getType(), tensor);
+    Type type = value.getType();
+    llvm::Expected<Window> window = windowOf(isa<ShapedType>(type) ? type : RankedTensorType::get({}, type), tensor);
     if (!window)
       return window.takeError();
     windows.push_back(*window);
@@ -78,11 +87,11 @@ RankProgram::Result RankProgram::runLiteral(aten::LiteralOp literal) {
   return Progress::Ran;
 }
 
-RankProgram::Result RankProgram::runHostRead(comm::HostReadOp read) {
-  llvm::Expected<Window> window = windowOfValue(read.getInput());
+RankProgram::Result RankProgram::runHostRead(Operation *read) {
+  llvm::Expected<Window> window = windowOfValue(read->getOperand(0));
   if (!window)
     return window.takeError();
-  scalars[read.getResult()] = Scalar::load(window->gather().data(), window->element);
+  scalars[read->getResult(0)] = Scalar::load(window->gather().data(), window->element);
   return Progress::Ran;
 }
 

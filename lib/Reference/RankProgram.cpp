@@ -70,7 +70,7 @@ RankProgram::Result RankProgram::run(Operation *op) {
         values[absent.getResult()] = Tensor();
         return Progress::Ran;
       })
-      .Case([&](comm::HostReadOp read) { return runHostRead(read); })
+      .Case<comm::HostReadOp, xfer::HostReadOp>([&](auto read) { return runHostRead(read); })
       .Case([&](comm::RankOp own) -> Result {
         int64_t number = rank;
         if (std::optional<comm::GroupAttr> group = own.getGroup()) {

@@ -54,7 +54,7 @@ private:
   Result runView(aten::AsStridedOp view);
   Result runViewWrite(aten::ViewWriteOp write);
   Result runLiteral(aten::LiteralOp literal);
-  Result runHostRead(comm::HostReadOp read);
+  Result runHostRead(mlir::Operation *read); // comm.host_read, xfer.host_read
   Result runCollective(comm::CollectiveOpInterface collective);
   // XferLevel.cpp
   Result runCopy(mlir::memref::CopyOp copy);

@@ -155,14 +155,15 @@ void VerifyCudaEmittablePass::checkMemory(Operation *op, Value value) {
 void VerifyCudaEmittablePass::checkPlan(func::FuncOp main) {
   for (Operation &op : main.getBody().front()) {
     // verify_cuda_emittable_c2
-    if (!isa<cuda::LaunchOp, cuda::AbsentOp, cuda::BitcastOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp,
+    if (!isa<cuda::LaunchOp, cuda::AbsentOp, cuda::BitcastOp, cuda::HostReadOp, cuda::LibraryCallOp, cuda::TransferOp, aten::CallOp, memref::AllocOp, memref::CopyOp,
              memref::ReinterpretCastOp,
              memref::GetGlobalOp, func::ReturnOp>(op)) {
       reject(&op) << "has no form in the host plan";
       continue;
     }
     for (Value operand : op.getOperands())
-      checkMemory(&op, operand);
+      if (!isa<aten::CallOp>(op) || !operand.getDefiningOp<cuda::HostReadOp>())
+        checkMemory(&op, operand);
     // An allocation that nobody uses has a slot, too.
     if (auto alloc = dyn_cast<memref::AllocOp>(op); alloc && alloc.getMemref().use_empty())
       checkMemory(&op, alloc.getMemref());
@@ -212,7 +213,7 @@ void VerifyCudaEmittablePass::checkEpochs(cuda::KernelOp kernel) {
 void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   // verify_cuda_emittable_c6
   bool isCuda = op->getName().getDialectNamespace() == cuda::CudaDialect::getDialectNamespace();
-  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::AbsentOp, cuda::BitcastOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
+  if (isa<cuda::KernelOp, cuda::LaunchOp, cuda::AbsentOp, cuda::BitcastOp, cuda::HostReadOp, cuda::LibraryCallOp, cuda::TransferOp>(op) || !isCuda) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       if (!isa<IntegerAttr, SplatElementsAttr>(constant.getValue()))
         reject(op) << "must be an integer or a vector of one number to be emitted, got: " << constant.getValue();

@@ -76,7 +76,7 @@ private:
 
   func::FuncOp function;
   OpBuilder builder;
-  DenseMap<Value, Value> memory;
+  DenseMap<Value, Value> memory; // of a number that the host has, the number
   DenseMap<Value, Storage> storages;
   DenseMap<Value, SmallVector<Value>> valuesOf; // by root
   ModuleState &shared;
@@ -414,6 +414,9 @@ Storage Bufferizer::copyOf(Location loc, Value value) {
 
 LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
   Location loc = op.getLoc();
+  for (auto [index, type] : llvm::enumerate(op.getOperandTypes()))
+    if (!isa<RankedTensorType>(type))
+      return op.emitOpError() << "must return tensors to be lowered, got: result " << index << " of type " << type;
   auto mutationOf = [&](int64_t result) {
     return function.getResultAttrOfType<IntegerAttr>(result, aten::kMutationOfAttrName);
   };
@@ -481,6 +484,10 @@ LogicalResult Bufferizer::convert(Operation *op) {
       .Case([&](comm::FusedOp fused) { return convertFused(fused); })
       .Case([&](comm::CollectiveOpInterface collective) { return convertCollective(collective); })
       .Case([&](comm::AbsentOp absent) { return convertAbsent(absent); })
+      .Case([&](comm::HostReadOp read) {
+        memory[read.getResult()] = xfer::HostReadOp::create(builder, read.getLoc(), read.getResult().getType(), memory[read.getInput()]);
+        return success();
+      })
       .Case([&](func::ReturnOp ret) { return convertReturn(ret); })
       .Default([](Operation *other) { return other->emitOpError() << "must not be left at level L1"; });
 }

@@ -425,6 +425,11 @@ struct ConvertXferToCudaPass : pkb::impl::ConvertXferToCudaPassBase<ConvertXferT
         cuda::TransferOp::create(builder, transfer.getLoc(), transfer.getOperands(), transfer.getGroupAttr(), transfer.getCallsAttr());
       step->erase();
     }
+    module.walk([](xfer::HostReadOp read) {
+      OpBuilder builder(read);
+      read.replaceAllUsesWith(cuda::HostReadOp::create(builder, read.getLoc(), read.getResult().getType(), read.getSource()).getResult());
+      read.erase();
+    });
     module.walk([](xfer::BitcastOp bitcast) {
       OpBuilder builder(bitcast);
       bitcast.replaceAllUsesWith(cuda::BitcastOp::create(builder, bitcast.getLoc(), bitcast.getResult().getType(), bitcast.getSource()).getResult());

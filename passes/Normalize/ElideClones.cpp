@@ -41,7 +41,8 @@ static Value getTensorArgument(CallOp op, size_t index) {
   if (index >= op.getArgs().size())
     return {};
   auto operand = dyn_cast<OperandAttr>(op.getArgs()[index]);
-  return operand ? op.getInputs()[operand.getIndex()] : Value();
+  Value input = operand ? op.getInputs()[operand.getIndex()] : Value();
+  return input && isa<RankedTensorType>(input.getType()) ? input : Value();
 }
 
 static RankedTensorType typeOf(Value value) {

@@ -106,6 +106,21 @@ const at::Tensor &Frame::at(int32_t slot) {
   return tensor;
 }
 
+/// The number in a tensor of the host, as an argument takes it.
+static c10::IValue numberOf(TensorArgument::Kind kind, const at::Tensor &tensor) {
+  c10::Scalar number = tensor.item();
+  switch (kind) {
+  case TensorArgument::Int:
+    return number.toLong();
+  case TensorArgument::Float:
+    return number.toDouble();
+  case TensorArgument::Bool:
+    return number.toBool();
+  default:
+    return number;
+  }
+}
+
 torch::jit::Stack Frame::fill(const Step &step) {
   torch::jit::Stack stack = step.stack;
   for (const TensorArgument &argument : step.tensors) {
@@ -119,12 +134,14 @@ torch::jit::Stack Frame::fill(const Step &step) {
         list.push_back(at(slot));
       }
       stack[argument.position] = std::move(list);
-    } else {
+    } else if (argument.kind == TensorArgument::OptionalList) {
       c10::List<std::optional<at::Tensor>> list;
       for (int32_t slot : argument.slots) {
         list.push_back(slot < 0 ? std::optional<at::Tensor>() : std::optional<at::Tensor>(at(slot)));
       }
       stack[argument.position] = std::move(list);
+    } else {
+      stack[argument.position] = numberOf(argument.kind, at(argument.slots[0]));
     }
   }
   return stack;
@@ -196,6 +213,12 @@ void Frame::call(const Step &step) {
     if (to.numel() > 0) {
       to.copy_(at(step.from));
     }
+    return;
+  }
+  if (step.hostRead) { // waits for the stream
+    at::Tensor number = at::empty_strided({}, {}, at::TensorOptions().dtype(plan.slots[size_t(step.to)].dtype));
+    number.copy_(at(step.from).reshape({}));
+    tensors[size_t(step.to)] = number;
     return;
   }
   torch::jit::Stack stack = fill(step);
@@ -276,7 +299,7 @@ int Frame::run(int32_t number, void *stream) {
     call(step);
     return PKB_ATEN_DONE;
   }
-  if (step.viewing && tryView(step)) {
+  if (step.viewing && !step.takesNumbers && tryView(step)) { // numbers may not have been read yet
     return PKB_ATEN_DONE;
   }
   allocateResults(step);

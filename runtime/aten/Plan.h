@@ -27,9 +27,9 @@ struct Slot {
   size_t extentBytes = 0; // from the first element to the end of the last
 };
 
-/// A tensor argument: where in the stack it goes, and which slots it names (-1: None).
+/// A tensor argument: where in the stack it goes, and which slots it names (-1: None). Int, Float, Bool, Number: the number that the slot holds.
 struct TensorArgument {
-  enum Kind { One, List, OptionalList } kind = One;
+  enum Kind { One, List, OptionalList, Int, Float, Bool, Number } kind = One;
   size_t position = 0;
   std::vector<int32_t> slots;
 };
@@ -43,7 +43,9 @@ struct Result {
 };
 
 struct Step {
-  bool copy = false; // slots from -> to
+  bool copy = false;     // slots from -> to
+  bool hostRead = false; // the same, into memory of the host that the step makes
+  bool takesNumbers = false;
   int32_t from = -1, to = -1;
   std::string name; // "aten::mm", for messages
   std::optional<c10::OperatorHandle> op;

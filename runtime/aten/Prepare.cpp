@@ -6,6 +6,8 @@
 #include <ATen/core/function_schema.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+
 namespace pkb_aten {
 namespace {
 
@@ -42,6 +44,31 @@ std::optional<TensorArgument::Kind> tensorKind(c10::TypePtr type) {
   return std::nullopt;
 }
 
+/// How the number in a slot becomes a value of the schema's type; none where that takes no number.
+std::optional<TensorArgument::Kind> numberKind(c10::TypePtr type) {
+  if (type->kind() == c10::TypeKind::OptionalType) {
+    type = type->expectRef<c10::OptionalType>().getElementType();
+  }
+  switch (type->kind()) {
+  case c10::TypeKind::IntType:
+  case c10::TypeKind::SymIntType:
+    return TensorArgument::Int;
+  case c10::TypeKind::FloatType:
+    return TensorArgument::Float;
+  case c10::TypeKind::BoolType:
+    return TensorArgument::Bool;
+  case c10::TypeKind::NumberType:
+    return TensorArgument::Number;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// True if a slot holds one number in memory of the host.
+bool holdsNumber(const Slot &slot) {
+  return slot.host && std::all_of(slot.sizes.begin(), slot.sizes.end(), [](int64_t size) { return size == 1; });
+}
+
 void prepareArgument(Plan &plan, Step &step, const c10::Argument &argument, const Json &json) {
   size_t position = step.stack.size();
   auto kind = tensorKind(argument.type());
@@ -54,6 +81,15 @@ void prepareArgument(Plan &plan, Step &step, const c10::Argument &argument, cons
       slots.push_back(item.contains("t") ? item["t"] : Json());
     }
     return prepareArgument(plan, step, argument, Json{{"ts", slots}});
+  }
+  if (auto number = numberKind(argument.type()); one && !kind && number) {
+    int32_t slot = slotOf(json["t"], plan);
+    if (slot >= 0 && holdsNumber(plan.slots[size_t(slot)])) {
+      step.tensors.push_back({*number, position, {slot}});
+      step.stack.emplace_back();
+      step.takesNumbers = true;
+      return;
+    }
   }
   if ((one && (!kind || *kind != TensorArgument::One)) || (many && (!kind || *kind == TensorArgument::One))) {
     throw std::runtime_error("argument '" + argument.name() + "' is " + argument.type()->str() +
@@ -205,9 +241,10 @@ void findOut(Plan &plan, Step &step, const c10::FunctionSchema &schema) {
 
 void prepareStep(Plan &plan, const Json &json) {
   Step step;
-  if (json.at("kind") == "copy") {
-    step.copy = true;
-    step.name = "copy";
+  if (json.at("kind") == "copy" || json.at("kind") == "host_read") {
+    step.copy = json.at("kind") == "copy";
+    step.hostRead = !step.copy;
+    step.name = json.at("kind").get<std::string>();
     step.from = slotOf(json.at("from"), plan);
     step.to = slotOf(json.at("to"), plan);
     plan.steps.push_back(std::move(step));

@@ -402,6 +402,21 @@ void readCalls(Manifest &m, const Reader &reader, Step &step, bool transfer) {
   }
 }
 
+/// A number of the device that operators after the step take as an argument: its slot is in memory of the host.
+void readHostRead(const Manifest &m, const Reader &reader, Step &step) {
+  step.kind = StepKind::Aten;
+  step.from = int32_t(reader.integer("from", 0, int64_t(m.slots.size()) - 1));
+  step.to = int32_t(reader.integer("to", 0, int64_t(m.slots.size()) - 1));
+  step.uses = {step.from, step.to};
+  const Slot &from = m.slots[size_t(step.from)], &to = m.slots[size_t(step.to)];
+  if (to.kind != SlotKind::Aten || !to.host || !to.shape.sizes.empty()) {
+    reader.bad("reads into slot ", step.to, ", which is not one number in memory of the host");
+  }
+  if (from.shape.dtype != to.shape.dtype || from.shape.extentBytes() != to.shape.extentBytes()) {
+    reader.bad("reads slot ", step.from, ", which is not one number of the dtype of slot ", step.to);
+  }
+}
+
 void readSteps(Manifest &m, const Json &list) {
   for (size_t i = 0; i < list.size(); ++i) {
     Reader reader(list[i], cat("step ", i));
@@ -420,6 +435,9 @@ void readSteps(Manifest &m, const Json &list) {
       if (reader.has("kwargs")) {
         collectSlots(reader, reader.array("kwargs"), m.slots.size(), step.uses);
       }
+    } else if (kind == "host_read") {
+      readHostRead(m, reader, step);
+      step.json = list[i].dump();
     } else if (kind == "copy") {
       step.kind = StepKind::Copy;
       step.from = int32_t(reader.integer("from", 0, int64_t(m.slots.size()) - 1));

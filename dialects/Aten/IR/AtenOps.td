@@ -12,7 +12,7 @@ include "dialects/Aten/IR/AtenDialect.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
-def Aten_TensorOrMemRef : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;
+def Aten_Input : AnyTypeOf<[AnyRankedTensor, AnyMemRef, AnySignlessInteger, AnyFloat]>;
 
 def Aten_CallOp : Aten_Op<"call", [
     AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
@@ -26,7 +26,7 @@ def Aten_CallOp : Aten_Op<"call", [
     | torch | attribute |
     |---|---|
     | Tensor, Tensor list | `#aten.operand<i>`, `#aten.operands<[i, -1]>` |
-    | int, float, bool | `1 : i64`, `1.0 : f64`, `true` |
+    | int, float, bool | `1 : i64`, `1.0 : f64`, `true`, or `#aten.operand<i>` where that operand is a number that the host has (`comm.host_read`) |
     | complex, str | `#aten.complex<1.0 : f64, 0.0 : f64>`, `"s"` |
     | lists of int, float, bool | `array<i64: …>`, `array<f64: …>`, `array<i1: …>` |
     | None | `unit` |
@@ -66,10 +66,12 @@ def Aten_CallOp : Aten_Op<"call", [
     * (`call_c3`) On memrefs there are no results, and as many `outs` as fresh
       tensors in `returns`.
     * (`call_c4`) `mutates` names each operand at most once.
+    * (`call_c5`) A number among the operands is an argument of its own: neither
+      `#aten.operands`, `returns` nor `mutates` names it.
   }];
   // StrAttr: the operators of torch are an open set that torch names.
   let arguments = (ins StrAttr:$callee, DefaultValuedAttr<StrAttr, "\"\"">:$overload,
-      Variadic<Aten_TensorOrMemRef>:$inputs, Variadic<AnyMemRef>:$outs,
+      Variadic<Aten_Input>:$inputs, Variadic<AnyMemRef>:$outs,
       ArrayAttr:$args, DefaultValuedAttr<DictionaryAttr, "{}">:$kwargs,
       ArrayAttr:$returns, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$mutates,
       UnitAttr:$rng);

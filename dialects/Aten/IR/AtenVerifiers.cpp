@@ -41,6 +41,14 @@ bool CallOp::isBufferized() {
          llvm::any_of(getInputs().getTypes(), llvm::IsaPred<MemRefType>);
 }
 
+/// call_c5, of an index in range.
+static LogicalResult verifyTensor(CallOp op, int64_t index) {
+  if (index < 0 || isa<ShapedType>(op.getInputs()[index].getType()))
+    return success();
+  return op.emitOpError("must name a tensor there, got: operand ")
+         << index << " of type " << op.getInputs()[index].getType();
+}
+
 /// Checks one attribute of `args` or `kwargs` (call_c1).
 static LogicalResult verifyArgument(CallOp op, Attribute argument) {
   int64_t limit = op.getInputs().size();
@@ -54,7 +62,7 @@ static LogicalResult verifyArgument(CallOp op, Attribute argument) {
       .Case([&](OperandAttr a) { return inRange(a.getIndex(), false); })
       .Case([&](OperandsAttr a) -> LogicalResult {
         for (int64_t index : a.getIndices())
-          if (failed(inRange(index, true)))
+          if (failed(inRange(index, true)) || failed(verifyTensor(op, index)))
             return failure();
         return success();
       })
@@ -94,6 +102,9 @@ static LogicalResult verifyReturns(CallOp op, SmallVectorImpl<int64_t> &named) {
     } else if (isa<OperandAttr, OperandsAttr>(attribute)) {
       if (failed(verifyArgument(op, attribute)))
         return failure();
+      if (auto operand = dyn_cast<OperandAttr>(attribute);
+          operand && failed(verifyTensor(op, operand.getIndex())))
+        return failure();
     } else if (!isa<UnitAttr>(attribute)) {
       return op.emitOpError("returns must hold results, operands or unit, got: ")
              << attribute;
@@ -119,6 +130,8 @@ LogicalResult CallOp::verify() {
     if (index < 0 || index >= int64_t(getInputs().size()))
       return emitOpError("mutates must name one of ")
              << getInputs().size() << " operands, got: " << index;
+    if (failed(verifyTensor(*this, index)))
+      return failure();
     if (!mutated.insert(index).second)
       return emitOpError("mutates must name an operand once, got twice: ")
              << index;

@@ -456,8 +456,8 @@ def Comm_HostReadOp : Comm_Op<"host_read",
         "::llvm::cast<::mlir::RankedTensorType>($_self).getElementType()">]> {
   let summary = "a tensor's only element, read back by the host";
   let description = [{
-    The host waits until the tensor is computed and reads its element, which the
-    rest of the program may depend on.
+    The host waits until the tensor is computed and reads its element, which
+    calls of operators after it may take as an argument.
 
     ```mlir
     %1 = comm.host_read %0 : tensor<i64>

@@ -72,6 +72,16 @@ def Cuda_AbsentOp : Cuda_Op<"absent", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
+def Cuda_HostReadOp : Cuda_Op<"host_read", [MemoryEffects<[MemRead]>]> {
+  let summary = "a step of the host plan that waits for a number and reads it";
+  let description = [{
+    `xfer.host_read` has checked it.
+  }];
+  let arguments = (ins AnyMemRef:$source);
+  let results = (outs AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `->` type($result)";
+}
+
 def Cuda_BitcastOp : Cuda_Op<"bitcast", [Pure]> {
   let summary = "all of a tensor's memory as elements of another type";
   let description = [{

@@ -60,6 +60,22 @@ def Xfer_BitcastOp : Xfer_Op<"bitcast", [Pure]> {
   let hasVerifier = 1;
 }
 
+def Xfer_HostReadOp : Xfer_Op<"host_read", [MemoryEffects<[MemRead]>, TypesMatchWith<"result must be the element type", "source", "result",
+    "::llvm::cast<::mlir::MemRefType>($_self).getElementType()">]> {
+  let summary = "wait for a tensor's only element and read it on the host";
+  let description = [{
+    What stands before it in the program has been done when it is over; the operators that take the number are called after it.
+
+    **Constraints:**
+    * `host_read_c1`: the memref has one element, at a static offset;
+    * `host_read_c2`: the result is of its element type.
+  }];
+  let arguments = (ins AnyMemRef:$source);
+  let results = (outs AnyTypeOf<[AnySignlessInteger, AnyFloat]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
+  let hasVerifier = 1;
+}
+
 def Xfer_LibraryCallOp : Xfer_Op<"library_call", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "a collective that a communication library carries out";
   let description = [{

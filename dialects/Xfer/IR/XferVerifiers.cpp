@@ -63,6 +63,14 @@ LogicalResult AbsentOp::verify() {
   return success();
 }
 
+LogicalResult HostReadOp::verify() {
+  // host_read_c1
+  auto source = cast<MemRefType>(getSource().getType());
+  if (!isContiguous(source) || source.getNumElements() != 1)
+    return emitOpError() << "must read a memref of one element at a static offset, got: " << source;
+  return success();
+}
+
 LogicalResult BitcastOp::verify() {
   // bitcast_c1
   auto source = cast<MemRefType>(getSource().getType()), result = cast<MemRefType>(getResult().getType());

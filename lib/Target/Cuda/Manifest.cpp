@@ -39,7 +39,8 @@ static json::Object describe(MemRefType type) {
 }
 
 int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object fields) {
-  json::Object slot = describe(cast<MemRefType>(value.getType()));
+  auto type = dyn_cast<MemRefType>(value.getType());
+  json::Object slot = describe(type ? type : MemRefType::get({}, value.getType()));
   for (auto &field : fields)
     slot[field.first] = std::move(field.second);
   int64_t id = nextSlot++;
@@ -165,6 +166,8 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
       if (failed(llvm::cast<MemRefType>(cast.getType()).getStridesAndOffset(strides, offset)))
         return cast.emitOpError() << "must have static strides to be emitted";
       addSlot(cast.getResult(), "view", json::Object{{"of", slotOf.lookup(cast.getSource())}, {"offset", offset}});
+    } else if (auto read = dyn_cast<cuda::HostReadOp>(op)) {
+      addSlot(read.getResult(), "aten", json::Object{{"device", "cpu"}});
     } else if (auto bitcast = dyn_cast<cuda::BitcastOp>(op)) {
       if (!slotOf.count(bitcast.getResult()))
         addSlot(bitcast.getResult(), "view", json::Object{{"of", slotOf.lookup(bitcast.getSource())}, {"offset", 0}});
@@ -287,6 +290,11 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
                                    {"source", sourceOf(transfer.getLoc())}});
     } else if (auto call = dyn_cast<aten::CallOp>(op)) {
       steps.push_back(callStep(call));
+    } else if (auto read = dyn_cast<cuda::HostReadOp>(op)) {
+      steps.push_back(json::Object{{"kind", "host_read"},
+                                   {"from", slotOf.lookup(read.getSource())},
+                                   {"to", slotOf.lookup(read.getResult())},
+                                   {"source", sourceOf(read.getLoc())}});
     } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
       steps.push_back(json::Object{{"kind", "copy"},
                                    {"from", slotOf.lookup(copy.getSource())},

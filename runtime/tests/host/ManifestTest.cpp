@@ -250,6 +250,21 @@ TEST(Manifest, memory_of_the_host_is_for_operators_only) {
   EXPECT_SAYS(errorOf(textOf(json)), "is on device 'cuda:1'; a slot that names one is on 'cpu'");
 }
 
+TEST(Manifest, a_host_read_gives_one_number) {
+  Json json = good();
+  json["slots"][3] = {{"id", 3}, {"kind", "aten"}, {"device", "cpu"}, {"dtype", "bfloat16"}, {"sizes", Json::array()}, {"strides", Json::array()}};
+  json["slots"][1]["sizes"] = {1, 1};
+  json["outputs"][1]["sizes"] = {1, 1};
+  json["steps"][1] = {{"kind", "host_read"}, {"from", 1}, {"to", 3}};
+  Manifest m = parseProgram("x.cu", textOf(json), 0);
+  EXPECT_TRUE(m.needsAten());
+  EXPECT_EQ(m.steps[1].uses, std::vector<int32_t>({1, 3}));
+  json["steps"][1]["from"] = 0;
+  EXPECT_SAYS(errorOf(textOf(json)), "step 1 reads slot 0, which is not one number of the dtype of slot 3");
+  json["steps"][1] = {{"kind", "host_read"}, {"from", 1}, {"to", 2}};
+  EXPECT_SAYS(errorOf(textOf(json)), "step 1 reads into slot 2, which is not one number in memory of the host");
+}
+
 TEST(Manifest, extents_and_contiguity_follow_the_strides) {
   Shape shape{PKB_F32, {2, 3}, {3, 1}};
   EXPECT_TRUE(shape.contiguous());

@@ -216,3 +216,27 @@ func.func private @mutation_of_another_type(tensor<2xf32>) -> (tensor<3xf32> {at
 
 // expected-error @below {{unknown attribute of dialect aten on a result: "aten.cake"}}
 func.func private @unknown_on_result() -> (tensor<2xf32> {aten.cake})
+
+// -----
+
+func.func @call_c5_list(%x: tensor<4xf32>, %n: i64) {
+  // expected-error @below {{'aten.call' op must name a tensor there, got: operand 1 of type 'i64'}}
+  %0 = aten.call "aten::cat"(%x, %n) args [#aten.operands<[0, 1]>] returns [#aten.result<0>] : (tensor<4xf32>, i64) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @call_c5_mutates(%n: i64) {
+  // expected-error @below {{'aten.call' op must name a tensor there, got: operand 0 of type 'i64'}}
+  %0 = aten.call "aten::zero_"(%n) args [#aten.operand<0>] returns [] mutates [0] : (i64) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @call_c5_returns(%n: i64) {
+  // expected-error @below {{'aten.call' op must name a tensor there, got: operand 0 of type 'i64'}}
+  aten.call "aten::zero_"(%n) args [#aten.operand<0>] returns [#aten.operand<0>] : (i64) -> ()
+  return
+}

@@ -66,3 +66,12 @@ func.func @view_of_mutation(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_
   // expected-error @+1 {{'func.return' op result 1 must be a view of a result that is returned, got: the new contents of an argument}}
   return %x, %x : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// A number has no memory that a caller could get.
+func.func @returns_number(%x: tensor<i64>) -> i64 {
+  %0 = comm.host_read %x : tensor<i64>
+  // expected-error @+1 {{'func.return' op must return tensors to be lowered, got: result 0 of type 'i64'}}
+  return %0 : i64
+}
