@@ -16,6 +16,7 @@ import torch
 import pkb
 
 BUILD = os.environ["PKB_BUILD_DIR"]
+os.environ.setdefault("PKB_LIBRARY_DIR", os.path.join(BUILD, "lib"))
 CALLS = 4
 # Sums of a count, a weight and a condition over all ranks are read. Numbers are taken as a Scalar, a SymInt, a float, a bool and a keyword argument; one
 # is read before its tensor is written in place, and a view takes one.
