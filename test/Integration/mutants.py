@@ -24,7 +24,7 @@ CALLS = 3
 # Per primitive, what a mutant does that must be found (docs/Rationale/Emulator.md has the whole table). The epoch's are the same in every kernel.
 KINDS = {"signal": ("drop", "relax", "narrow", "value", "peer"), "wait": ("drop", "relax", "narrow", "value", "peer"), "wait_blocks": ("drop", "relax"),
          "block_barrier": ("drop", "relax"), "epoch_end": ("drop",), "epoch_begin": ("parity",), "store_ll": ("drop", "value"), "load_ll": ("drop",)}  # fmt: skip
-SCHEDULE = "#xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 16, depth = 1, slots = 4, unroll = 1>"
+SCHEDULE = "#xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 1>"
 LINES = "#xfer.schedule<mechanism = ll, blocks = 2, threads = 64, chunk = 80, depth = 0, slots = 1, unroll = 1>"
 
 
@@ -68,7 +68,7 @@ def main():
     everybody = [list(range(options.ranks))]
     for name in options.collectives.split(","):
         kind = "sum" if name in cells.REDUCING else None
-        chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), SCHEDULE))
+        chosen.append((cells.Cell(name, torch.bfloat16, 104, everybody, kind, salt=1), SCHEDULE))
         if name in ("reduce_scatter", "all_gather_v"):
             chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), LINES))
     killed, alive, tried = 0, [], 0

@@ -76,6 +76,8 @@ class Cell:
         """all_to_all_v: a table, sums of rows and columns are equal; else a number per rank. Zeros among them."""
         units = self.size // self.unit
         part = [self.unit * max(self.least, units - (k + self.salt) % (units + 2)) for k in range(self.ways)]
+        if self.unit > 1 and not any(part): # of copies there must be one
+            part[0] = self.unit
         if self.name != "all_to_all_v":
             return part
         return [[part[(d - s) % self.ways] for d in range(self.ways)] for s in range(self.ways)]
