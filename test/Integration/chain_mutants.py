@@ -15,7 +15,7 @@ import tempfile
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [FOLDER, os.path.join(FOLDER, "Inputs")]
 import chain_cells  # noqa: E402
-import matrix  # noqa: E402
+import executions  # noqa: E402
 import mutants  # noqa: E402
 
 
@@ -46,11 +46,10 @@ def main():
             source, path = os.path.join(folder, f"{kind}_{mechanism}.mlir"), os.path.join(folder, f"{kind}_{mechanism}.cu")
             with open(source, "w", encoding="utf-8") as f:
                 f.write(chain.text(mechanism))
-            status, error = matrix.compile_program(source, path, options.ranks)
-            if status:
+            if error := executions.compile_program(source, path, options.ranks):
                 alive.append(f"{label}: {error}")
                 continue
-            manifest = matrix.manifest_of(path)
+            manifest = executions.manifest_of(path)
             for seed in range(3):
                 if found := mutants.outcome(chain, options.ranks, path, manifest, seed, None):
                     alive.append(f"{label} without a mutant: {found}")

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [FOLDER, os.path.join(FOLDER, "Inputs"), os.path.join(os.environ["PKB_SOURCE_DIR"], "runtime", "torch")]
+sys.path[:0] = [FOLDER, os.path.join(FOLDER, "Inputs")]
 import executions  # noqa: E402
 import mutants  # noqa: E402
 import ranks as emulated  # noqa: E402
