@@ -168,7 +168,7 @@ MechanismQuestion pkb::questionOf(comm::CollectiveOpInterface op, int64_t arenaB
   question.wholeVectors = question.messageBytes % 16 == 0;
   if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
     question.messageBytes = *llvm::max_element(uneven.getCounts()) * bytes;
-    question.even &= !llvm::is_contained(uneven.getCounts(), 0);
+    question.even &= question.ranks == 1 || !llvm::is_contained(uneven.getCounts(), 0);
     question.wholeVectors = llvm::all_of(uneven.getCounts(), [&](int64_t count) { return count * bytes % 16 == 0; });
   }
   return question;
@@ -192,7 +192,7 @@ static std::optional<std::string> violation(Condition condition, const Mechanism
       return std::string("an empty message has nothing that a rank could wait for");
     break;
   case Condition::Even:
-    if (!question.even && ranks > 1)
+    if (!question.even)
       return std::string("some messages are empty, or some ranks send none");
     break;
   case Condition::FitsLines:

@@ -180,6 +180,10 @@ BlockAgent::Result BlockAgent::run(Operation *op) {
       .Case([&](xfer::ConsumeOp consume) { return runConsume(consume); })
       .Case([&](xfer::ContributionsOp contributions) { return runContributions(contributions); })
       .Case([&](xfer::MapOp map) { return runMap(map); })
+      .Case([&](xfer::RowReduceOp reduce) { return runRowReduce(reduce); })
+      .Case([&](xfer::BroadcastOp broadcast) { return runBroadcast(broadcast); })
+      .Case([&](xfer::LineOp line) { return runLine(line); })
+      .Case([&](xfer::PartOp part) { return runPart(part); })
       .Default([](Operation *) -> Result { return makeError("has no meaning in a kernel"); });
 }
 

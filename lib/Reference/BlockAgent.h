@@ -63,6 +63,11 @@ private:
   Result runConsume(xfer::ConsumeOp consume);
   Result runContributions(xfer::ContributionsOp contributions);
   Result runMap(xfer::MapOp map);
+  // BlockRows.cpp
+  Result runRowReduce(xfer::RowReduceOp reduce);
+  Result runBroadcast(xfer::BroadcastOp broadcast);
+  Result runLine(xfer::LineOp line);
+  Result runPart(xfer::PartOp part);
 
   llvm::SmallVector<int64_t> targets(mlir::Value peer);
   /// Where a load or store finds its chunk in ordinary memory: bytes of what the window gathers.

@@ -95,7 +95,10 @@ BlockAgent::Result BlockAgent::runPut(xfer::PutOp put) {
   int64_t room = type.getChunk() * xfer::elementBytes(type.getElementType());
   if (static_cast<int64_t>(tile.bytes.size()) > room)
     return makeError("writes ", tile.bytes.size(), " bytes into a slot of ", room);
-  for (int64_t target : targets(put.getPeer()))
+  SmallVector<int64_t> receivers = targets(put.getPeer());
+  if (put.getSelf())
+    receivers.push_back(position);
+  for (int64_t target : receivers)
     if (llvm::Error error =
             view.write(target, slotOf(put.getBuffer(), position, chunks.lookup(put.getChunk())), tile.bytes))
       return error;
@@ -125,20 +128,21 @@ BlockAgent::Result BlockAgent::runConsume(xfer::ConsumeOp consume) {
 }
 
 BlockAgent::Result BlockAgent::runContributions(xfer::ContributionsOp contributions) {
-  if (!contributions.getOwn())
-    return makeError("must have an own tile to be run here");
-  Tile own = tiles[contributions.getOwn()];
+  Value own = contributions.getOwn(); // without it this rank has put its chunk to itself
   SmallVector<int64_t> sources;
   for (int64_t source = 0; source < size; ++source)
-    if (source != position)
+    if (!own || source != position)
       sources.push_back(source);
-  SmallVector<Tile> read(sources.size(), Tile{own.element, own.lanes, Bytes(own.bytes.size())});
+  SmallVector<Tile> read(sources.size(), emptyTile(contributions.getTiles().front(), contributions.getChunk()));
   Result result = readSlots(contributions.getBuffer(), sources, contributions.getChunk(), read);
   if (!result || *result == Progress::Blocked)
     return result;
   for (auto [source, tile] : llvm::zip_equal(sources, read))
     tiles[contributions.getTiles()[source]] = std::move(tile);
-  tiles[contributions.getTiles()[position]] = std::move(own);
+  if (own) {
+    Tile mine = tiles[own];
+    tiles[contributions.getTiles()[position]] = std::move(mine);
+  }
   return Progress::Ran;
 }
 

@@ -22,7 +22,7 @@ static void addSizes(xfer::KernelOp kernel, MechanismQuestion &question) {
   question.even = talksToAll(question.collective);
   question.wholeVectors = question.messageBytes % 16 == 0;
   if (std::optional<ArrayRef<int64_t>> counts = kernel.getCounts()) {
-    question.even &= !llvm::is_contained(*counts, 0);
+    question.even &= question.ranks == 1 || !llvm::is_contained(*counts, 0);
     question.wholeVectors = llvm::all_of(*counts, [&](int64_t count) { return count * bytes % 16 == 0; });
   }
 }

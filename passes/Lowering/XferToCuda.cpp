@@ -397,6 +397,38 @@ void KernelExpansion::expandWait(OpBuilder &builder, xfer::WaitOp wait) {
   cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());
 }
 
+/// Elements that a rank sends at least in one call of a library: a ring's share of a collective, a message whole.
+static int64_t sentElements(xfer::CallAttr call, int64_t rank, int64_t ranks) {
+  int64_t count = call.getCount();
+  switch (call.getFunction()) {
+  case xfer::LibraryFunction::AllReduce:
+    return 2 * count * (ranks - 1) / ranks;
+  case xfer::LibraryFunction::AllGather:
+  case xfer::LibraryFunction::ReduceScatter:
+    return count * (ranks - 1);
+  case xfer::LibraryFunction::Broadcast:
+  case xfer::LibraryFunction::Reduce:
+    return ranks > 1 ? count : 0;
+  case xfer::LibraryFunction::Message:
+    return call.getSource() == rank && call.getDest() != rank ? count : 0;
+  }
+  return 0;
+}
+
+/// Bytes that the rank which sends most sends at least.
+static int64_t sentByLibrary(xfer::LibraryCallOp op) {
+  int64_t ranks = op.getGroup().getSize(), most = 0;
+  for (int64_t row = 0; row < op.getGroup().getNumRows(); ++row)
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      int64_t sum = 0;
+      for (auto call : op.getCalls().getAsRange<xfer::CallAttr>())
+        if (call.getRow() < 0 || call.getRow() == row)
+          sum += sentElements(call, rank, ranks);
+      most = std::max(most, sum);
+    }
+  return most * xfer::elementBytes(cast<MemRefType>(op.getOperands().front().getType()).getElementType());
+}
+
 namespace {
 
 struct ConvertXferToCudaPass : pkb::impl::ConvertXferToCudaPassBase<ConvertXferToCudaPass> {
@@ -420,7 +452,7 @@ struct ConvertXferToCudaPass : pkb::impl::ConvertXferToCudaPassBase<ConvertXferT
         cuda::LaunchOp::create(builder, launch.getLoc(), launch.getKernelAttr(), launch.getOperands());
       else if (auto call = dyn_cast<xfer::LibraryCallOp>(step))
         cuda::LibraryCallOp::create(builder, call.getLoc(), call.getOperands(), call.getGroupAttr(), call.getReduceAttr(), call.getFactorsAttr(),
-                                    call.getCallsAttr(), call.getPredictedUsAttr());
+                                    call.getCallsAttr(), call.getPredictedUsAttr(), builder.getI64IntegerAttr(sentByLibrary(call)));
       else if (auto transfer = dyn_cast<xfer::TransferOp>(step))
         cuda::TransferOp::create(builder, transfer.getLoc(), transfer.getOperands(), transfer.getGroupAttr(), transfer.getCallsAttr());
       step->erase();

@@ -125,6 +125,9 @@ bool Model::ordered(const Thread &thread, int device, bool region, uint16_t mask
   // Strong as both are, the bump of the epoch must come after every block's reading of it, or a late block takes the next call's number.
   if (wasRead && other.op == op_epoch_begin && access.op == op_epoch_end_bump)
     return false;
+  // And an LL line must not be written again before it has been read, or its reader waits for ever.
+  if (wasRead && other.op == op_load_ll && access.op == op_store_ll)
+    return false;
   const bool sameBlock = own.stream == name.stream && own.block == name.block;
   const void *here = &own, *there = sameBlock ? here : &name;
   return covers(other.scope, name.device, there, device, here) && covers(access.scope, device, here, name.device, there);
@@ -173,6 +176,13 @@ void Model::recordLine(Thread &thread, int device, const Place &place, uintptr_t
                                                ", which nobody has written");
       return;
     }
+  }
+  // Of the polls of an LL line only the first behind its last store counts: in later calls others come before the next store, and rightly so.
+  if (access.op == op_load_ll) {
+    auto isStored = [](const Access &other) { return other.op == op_store_ll; };
+    auto isPolled = [](const Access &other) { return other.op == op_load_ll; };
+    if (!there.writes.any(isStored) || there.reads.any(isPolled))
+      return;
   }
   // A later read of the same bytes by the same thread stands for the earlier one.
   auto same = [&](const Access &other) { return other.slot == access.slot && other.scope == access.scope && other.mask == mask; };

@@ -131,6 +131,7 @@ private:
   void checkPeers();
   void watch();
   void watchRefusals();
+  void watchCommunicators();
   struct Cells {
     uint64_t ended = 0, started = 0; // calls on a channel
   };
@@ -146,7 +147,7 @@ private:
   pkb_rt::ForkMark forkMark;
   std::vector<std::unique_ptr<pkb_rt::RankGroup>> groups;
   std::vector<std::unique_ptr<pkb_rt::Communicator>> communicators;
-  std::mutex communicatorsMutex; // the watchdog ends them
+  std::mutex communicatorsMutex; // the watchdog asks and ends them
   std::mutex groupsMutex; // the watchdog looks at the channels too
   std::thread watchdog;
   std::atomic<bool> stopping{false}, closing{false}, abortSet{false};

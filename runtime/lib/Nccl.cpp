@@ -3,6 +3,7 @@
 
 #include "Compile.h"
 #include "Context.h"
+#include "DriverAbi.h"
 #include "Environment.h"
 #include "Error.h"
 
@@ -101,7 +102,7 @@ const pkb_nccl *loadNccl(const pkb_driver *driver) {
   return &*table;
 }
 
-Communicator::Communicator(pkb_context &context, const std::vector<int> &members) : ranks(members), nccl(nullptr) {
+Communicator::Communicator(pkb_context &context, const std::vector<int> &members) : ranks(members), driver(context.driver), nccl(nullptr) {
   own = int(std::find(ranks.begin(), ranks.end(), context.rank) - ranks.begin());
   pkb_nccl_id id = {};
   std::optional<std::string> error;
@@ -119,22 +120,60 @@ Communicator::Communicator(pkb_context &context, const std::vector<int> &members
   context.bootstrap->agree("opening NCCL", error, ranks, PKB_ERROR_PROGRAM);
   auto ids = context.bootstrap->allgather("unique id of NCCL", std::string(id.bytes, sizeof(id.bytes)), ranks);
   std::memcpy(id.bytes, ids[0].data(), std::min(ids[0].size(), sizeof(id.bytes)));
-  attempt(nccl->comm_init_rank(&comm, int(ranks.size()), id, own), "making a communicator");
+  pkb_nccl_comm made = nullptr;
+  attempt(nccl->comm_init_rank(&made, int(ranks.size()), id, own), "making a communicator");
+  comm = made;
+  if (driver->event_create(&event, abi::kEventDisableTiming) != 0) {
+    event = nullptr; // then nobody watches
+  }
   context.bootstrap->agree("communicator of NCCL", error, ranks, PKB_ERROR_DEVICE);
 }
 
 Communicator::~Communicator() {
-  if (comm) {
-    nccl->comm_destroy(comm);
+  if (pkb_nccl_comm last = handle()) {
+    nccl->comm_destroy(last);
+  }
+  if (event) {
+    driver->event_destroy(event);
   }
 }
 
 void Communicator::abort() {
-  std::lock_guard<std::mutex> guard(busy);
-  if (pkb_nccl_comm ending = comm) {
-    comm = nullptr;
+  // Who issues calls may itself wait for peers, in NCCL, and is let go by the abort.
+  std::unique_lock<std::timed_mutex> guard(busy, std::chrono::seconds(1));
+  if (pkb_nccl_comm ending = comm.exchange(nullptr)) {
     nccl->comm_abort(ending);
   }
+}
+
+void Communicator::begin(const std::string &what) {
+  std::lock_guard<std::mutex> guard(watching);
+  atHost = &what;
+  atHostSince = Clock::now();
+}
+
+void Communicator::issued(pkb_cu_stream stream, bool capturing) {
+  std::lock_guard<std::mutex> guard(watching);
+  if (event && onDevice.empty() && !capturing && driver->event_record(event, stream) == 0) {
+    onDevice = *atHost;
+    onDeviceSince = atHostSince;
+  }
+  atHost = nullptr;
+}
+
+std::optional<std::string> Communicator::stalled(double seconds) {
+  std::lock_guard<std::mutex> guard(watching);
+  auto isOld = [&](Clock::time_point since) { return std::chrono::duration<double>(Clock::now() - since).count() >= seconds; };
+  if (!onDevice.empty() && driver->event_query(event) != abi::kErrorNotReady) {
+    onDevice.clear();
+  }
+  if (!onDevice.empty() && isOld(onDeviceSince)) {
+    return onDevice;
+  }
+  if (atHost && isOld(atHostSince)) {
+    return *atHost;
+  }
+  return std::nullopt;
 }
 
 bool ncclReduction(int32_t dtype, LibraryReduce kind, int &type, int &op, int64_t &scale) {

@@ -8,7 +8,10 @@
 #include "Manifest.h"
 #include "pkb_rt/nccl.h"
 
+#include <atomic>
+#include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,17 +35,33 @@ public:
   const std::vector<int> ranks;
   int me() const { return own; }
   const pkb_nccl *api() const { return nccl; }
-  pkb_nccl_comm handle() const { return comm; }
+  pkb_nccl_comm handle() const { return comm.load(std::memory_order_acquire); }
   /// Ends what is in flight; may be called by another thread. The communicator can then only be destroyed.
   void abort();
   /// Held while calls are issued, so that an abort does not free what they use.
-  std::mutex &issuing() { return busy; }
+  std::timed_mutex &issuing() { return busy; }
+
+  /// Around the calls of a step, while issuing() is held: `what` names them and lives until `issued`. Whether they end is seen by an event, of one step at a time;
+  /// what is captured is not watched.
+  void begin(const std::string &what);
+  void issued(pkb_cu_stream stream, bool capturing);
+  /// The step that has been under way for `seconds` or longer, if there is one. For the watchdog.
+  std::optional<std::string> stalled(double seconds);
 
 private:
+  using Clock = std::chrono::steady_clock;
+
+  const pkb_driver *driver;
   const pkb_nccl *nccl;
-  pkb_nccl_comm comm = nullptr;
+  std::atomic<pkb_nccl_comm> comm{nullptr};
   int own = 0;
-  std::mutex busy;
+  std::timed_mutex busy;
+
+  std::mutex watching; // of what follows
+  const std::string *atHost = nullptr;
+  std::string onDevice; // empty: nothing is watched there
+  Clock::time_point atHostSince, onDeviceSince;
+  pkb_cu_event event = nullptr;
 };
 
 /// How NCCL adds up elements of a type: its dtype, and how many of those are in one element (2 for complex numbers).

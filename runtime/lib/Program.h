@@ -63,6 +63,7 @@ struct PlanLibraryCall {
 };
 
 struct PlanLibrary {
+  std::string what; // for messages: the step and where it comes from
   Communicator *communicator = nullptr;
   std::vector<PlanLibraryCall> calls;
   int type = 0, op = 0; // of reductions
@@ -162,7 +163,7 @@ private:
   void openCommunicators();
   void planLibrary(const pkb_rt::Step &step, int32_t number);
   void planTransfer(const pkb_rt::Step &step, int32_t number);
-  pkb_status runLibrary(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
+  pkb_status runLibrary(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding, bool capturing);
   pkb_status runTransfer(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
   void closeLibraries();
   /// The row of a group that the own rank is in, and its place there; -1 if it is in none.

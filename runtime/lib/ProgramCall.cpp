@@ -332,7 +332,7 @@ pkb_status pkb_program::runSteps(StreamBinding &binding, bool capturing, CallGra
       break;
     }
     case StepKind::Library:
-      if (pkb_status status = runLibrary(step, binding)) {
+      if (pkb_status status = runLibrary(step, binding, capturing)) {
         return status;
       }
       break;

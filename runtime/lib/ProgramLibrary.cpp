@@ -91,6 +91,7 @@ void pkb_program::planLibrary(const Step &step, int32_t number) {
   }
   PlanLibrary plan;
   plan.communicator = communicator;
+  plan.what = cat("step ", number, " of '", manifest.name, "'", step.source.empty() ? "" : " (" + step.source + ")");
   int64_t scale = 1;
   if (step.reduce != LibraryReduce::None && !ncclReduction(step.dtype, step.reduce, plan.type, plan.op, scale)) {
     fail(PKB_ERROR_PROGRAM, "step ", number, step.source.empty() ? "" : " (" + step.source + ")", ": NCCL has no such reduction of ",
@@ -168,15 +169,16 @@ void pkb_program::planTransfer(const Step &step, int32_t number) {
   transfers.push_back(std::move(plan));
 }
 
-pkb_status pkb_program::runLibrary(const PlanStep &step, StreamBinding &binding) {
+pkb_status pkb_program::runLibrary(const PlanStep &step, StreamBinding &binding, bool capturing) {
   const PlanLibrary &plan = libraries[size_t(step.index)];
   const pkb_nccl *nccl = plan.communicator->api();
   pkb_cu_stream stream = binding.stream;
   auto at = [&](const Address &address) { return sources[address.source] + address.offset; };
   auto failure = [&](const char *text) {
-    const Step &source = manifest.steps[size_t(step.step)];
-    return setLastError(PKB_ERROR_DEVICE, cat("step ", step.step, " of '", manifest.name, "'",
-                                              source.source.empty() ? "" : " (" + source.source + ")", ": NCCL failed: ", text));
+    if (context.lost()) { // which has ended the communicator
+      return setLastError(PKB_ERROR_PEER_LOST, context.lostText());
+    }
+    return setLastError(PKB_ERROR_DEVICE, cat(plan.what, ": NCCL failed: ", text));
   };
   bool grouped = false;
   for (const PlanLibraryCall &call : plan.calls) {
@@ -187,11 +189,12 @@ pkb_status pkb_program::runLibrary(const PlanStep &step, StreamBinding &binding)
       return failure(driverText(context.driver, result));
     }
   }
-  std::lock_guard<std::mutex> issuing(plan.communicator->issuing());
+  std::lock_guard<std::timed_mutex> issuing(plan.communicator->issuing());
   pkb_nccl_comm comm = plan.communicator->handle();
   if (!comm) {
     return setLastError(PKB_ERROR_PEER_LOST, context.lostText());
   }
+  plan.communicator->begin(plan.what);
   int result = grouped ? nccl->group_start() : 0;
   for (size_t i = 0; i < plan.calls.size() && result == 0; ++i) {
     const PlanLibraryCall &call = plan.calls[i];
@@ -224,6 +227,7 @@ pkb_status pkb_program::runLibrary(const PlanStep &step, StreamBinding &binding)
     int ended = nccl->group_end();
     result = result != 0 ? result : ended;
   }
+  plan.communicator->issued(stream, capturing);
   return result == 0 ? PKB_OK : failure(nccl->error_string(result));
 }
 
@@ -244,7 +248,7 @@ pkb_status pkb_program::runTransfer(const PlanStep &step, StreamBinding &binding
 
 void pkb_program::closeLibraries() {
   for (PlanLibrary &plan : libraries) {
-    std::lock_guard<std::mutex> issuing(plan.communicator->issuing());
+    std::lock_guard<std::timed_mutex> issuing(plan.communicator->issuing());
     if (plan.ownOp && plan.communicator->handle()) {
       plan.communicator->api()->red_op_destroy(plan.op, plan.communicator->handle());
     }

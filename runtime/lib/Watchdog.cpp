@@ -5,6 +5,7 @@
 #include "Context.h"
 #include "DriverAbi.h"
 #include "Error.h"
+#include "Nccl.h"
 #include "pkb_rt/layout.h"
 
 #include <algorithm>
@@ -49,6 +50,7 @@ void pkb_context::watch() {
       continue;
     }
     next = Clock::now() + std::chrono::duration_cast<Clock::duration>(interval);
+    watchCommunicators();
     std::lock_guard<std::mutex> lock(groupsMutex);
     for (auto &group : groups) {
       for (auto &channel : group->channels) {
@@ -65,6 +67,25 @@ void pkb_context::watch() {
         }
       }
     }
+  }
+}
+
+/// NCCL says nothing of a rank that does not come.
+void pkb_context::watchCommunicators() {
+  std::string text;
+  {
+    std::lock_guard<std::mutex> lock(communicatorsMutex);
+    for (auto &communicator : communicators) {
+      if (std::optional<std::string> what = communicator->stalled(timeout); what && text.empty()) {
+        text = cat("rank ", rank, ": a call of NCCL has not ended within ", timeout, " s (PKB_TIMEOUT_S): ", *what, ", among ranks");
+        for (int other : communicator->ranks) {
+          text += cat(other == communicator->ranks.front() ? " " : ", ", other);
+        }
+      }
+    }
+  }
+  if (!text.empty() && !lost()) {
+    abort(text + "; one of them makes another call, or none");
   }
 }
 

@@ -22,8 +22,7 @@ import tempfile
 import time
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-SOURCE, BUILD = os.environ["PKB_SOURCE_DIR"], os.environ["PKB_BUILD_DIR"]
-sys.path[:0] = [os.path.join(FOLDER, "Inputs"), os.path.join(SOURCE, "runtime", "torch")]
+sys.path[:0] = [os.path.join(FOLDER, "Inputs")]
 import cells  # noqa: E402
 import executions  # noqa: E402
 import torch  # noqa: E402

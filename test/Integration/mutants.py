@@ -5,7 +5,7 @@
 
     mutants.py [--ranks N] [--seeds N] [--collectives all_reduce,...]
 
-A program per collective by ldst, with several chunks per block in a ring, and some by ll. A mutant sits at one site on all ranks; it is killed if one of the
+A program per collective by ldst, with several chunks per block in a ring, and some by ll and by copy engines. A mutant sits at one site on all ranks; it is killed if one of the
 seeds shows it.
 """
 import argparse
@@ -14,7 +14,7 @@ import sys
 import tempfile
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
-sys.path[:0] = [os.path.join(FOLDER, "Inputs"), os.path.join(os.environ["PKB_SOURCE_DIR"], "runtime", "torch")]
+sys.path[:0] = [os.path.join(FOLDER, "Inputs")]
 import cells  # noqa: E402
 import executions  # noqa: E402
 import ranks as emulated  # noqa: E402
@@ -24,13 +24,29 @@ CALLS = 3
 # Per primitive, what a mutant does that must be found (docs/Rationale/Emulator.md has the whole table). The epoch's are the same in every kernel.
 KINDS = {"signal": ("drop", "relax", "narrow", "value", "peer"), "wait": ("drop", "relax", "narrow", "value", "peer"), "wait_blocks": ("drop", "relax"),
          "block_barrier": ("drop", "relax"), "epoch_end": ("drop",), "epoch_begin": ("parity",), "store_ll": ("drop", "value"), "load_ll": ("drop",)}  # fmt: skip
-SCHEDULE = "#xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 16, depth = 1, slots = 4, unroll = 1>"
+SCHEDULE = "#xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 1>"
+COPIES = "#xfer.schedule<mechanism = copy_engine, blocks = 4, threads = 64, chunk = 64, depth = 0, slots = 1, unroll = 1>"
 LINES = "#xfer.schedule<mechanism = ll, blocks = 2, threads = 64, chunk = 80, depth = 0, slots = 1, unroll = 1>"
+
+
+def mechanism_of(schedule):
+    return schedule.split("mechanism = ")[1].split(",")[0]
+
+
+def kinds_of(site, schedule):
+    """The mutants of a site that must be found. Where copies have pushed the data, one half of staging serves all calls, a block has one chunk, and the kernel has stored
+    nothing before it signals; the kernels around it only meet, and that of the next call stands for the last one's."""
+    primitive = site["primitive"]
+    if schedule is not COPIES:
+        return KINDS[primitive]
+    if site["kernel"].endswith("_barrier"):
+        return {"signal": ("drop", "peer"), "wait": ("drop", "peer")}.get(primitive, ())
+    return {"signal": ("drop", "relax", "narrow", "peer"), "wait": ("drop", "relax", "narrow", "peer")}.get(primitive, ())
 
 
 def program(cell, ranks, folder, schedule):
     """One cell's program by the given schedule, called several times in a row by one launch each."""
-    base = os.path.join(folder, f"{cell.name}_{'ll' if schedule is LINES else 'ldst'}")
+    base = os.path.join(folder, f"{cell.name}_{mechanism_of(schedule)}")
     text = cells.module([cell], ranks)
     lines = text.split("\n")
     at = next(i for i, line in enumerate(lines) if " = comm." in line)
@@ -68,7 +84,9 @@ def main():
     everybody = [list(range(options.ranks))]
     for name in options.collectives.split(","):
         kind = "sum" if name in cells.REDUCING else None
-        chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), SCHEDULE))
+        chosen.append((cells.Cell(name, torch.bfloat16, 104, everybody, kind, salt=1), SCHEDULE))
+        if name in ("reduce", "all_gather"):
+            chosen.append((cells.Cell(name, torch.bfloat16, 96, everybody, kind, salt=1), COPIES))
         if name in ("reduce_scatter", "all_gather_v"):
             chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), LINES))
     killed, alive, tried = 0, [], 0
@@ -83,12 +101,12 @@ def main():
                 if found := outcome(cell, options.ranks, path, manifest, seed, None):
                     alive.append(f"{cell.label()} without a mutant: {found}")
             for site in manifest["sites"]:
-                for kind in KINDS[site["primitive"]]:
+                for kind in kinds_of(site, schedule):
                     tried += 1
                     if any(outcome(cell, options.ranks, path, manifest, seed, (site["id"], kind)) for seed in range(options.seeds)):
                         killed += 1
                     else:
-                        alive.append(f"{cell.label()} by {'ll' if schedule is LINES else 'ldst'}: {kind} of {site['primitive']}, site {site['id']}")
+                        alive.append(f"{cell.label()} by {mechanism_of(schedule)}: {kind} of {site['primitive']}, site {site['id']}")
     print("\n".join(alive))
     print(f"{killed} of {tried} mutants killed, in {len(chosen)} programs")
     return 1 if alive or not tried else 0

@@ -151,8 +151,9 @@ void Report::printTimes(const Outcome &outcome) {
     if (times.predicted > 0) {
       fmt::print("  predicted {:.2f} µs\n", times.predicted);
     }
-    fmt::print("  launches: ours {}, original {}; bytes a rank sends: ours {}, NCCL at least {}; {}\n", times.oursLaunches,
-               times.originalLaunches, times.oursBytes, times.linkBytes, times.checked);
+    std::string library = times.ncclBytes == "0" ? "" : fmt::format(" and {} by NCCL", times.ncclBytes);
+    fmt::print("  launches: ours {}, original {}; bytes a rank sends: ours {}{}, original at least {}; {}\n", times.oursLaunches,
+               times.originalLaunches, times.oursBytes, library, times.linkBytes, times.checked);
     if (!times.host.empty()) {
       fmt::print("  host time of ours: {}\n", times.host);
     }

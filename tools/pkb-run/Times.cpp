@@ -26,11 +26,11 @@ std::string launchText(const json &counts) {
   return nccl > 0 ? text + fmt::format(" ({} NCCL)", nccl) : text;
 }
 
-/// Bytes that our kernels send to peers in one call of the first rank, if every launch of the manifest says.
-int64_t sentBytes(const Program &program) {
+/// Bytes that steps of a kind send to peers in one call of the first rank, if all of them say in the manifest: "launch" is our kernels, "library" NCCL.
+int64_t sentBytes(const Program &program, const std::string &kind) {
   int64_t sum = 0;
   for (const json &step : program.ofRank(0).steps) {
-    if (step.value("kind", "") != "launch") {
+    if (step.value("kind", "") != kind) {
       continue;
     }
     if (!step.contains("sent_bytes") || !step["sent_bytes"].is_number()) {
@@ -85,8 +85,9 @@ TimeTable summarise(const json &event, const Program &program) {
   table.linkRate = event.value("link_rate", 0.0);
   table.roofline = table.linkRate > 0 ? double(table.linkBytes) / table.linkRate * 1e6 : 0;
   table.predicted = predictedUs(program);
-  int64_t sent = sentBytes(program);
+  int64_t sent = sentBytes(program, "launch"), nccl = sentBytes(program, "library");
   table.oursBytes = sent < 0 ? "?" : fmt::format("{}", sent);
+  table.ncclBytes = nccl < 0 ? "?" : fmt::format("{}", nccl);
   json launches = event.value("launches", json::object());
   table.oursLaunches = launchText(launches.value("ours", json()));
   table.originalLaunches = launchText(launches.value("eager", json()));
@@ -114,6 +115,7 @@ json TimeTable::json() const {
           {"link_bytes", linkBytes},
           {"link_rate", linkRate},
           {"kernel_bytes", oursBytes == "?" ? nlohmann::json() : nlohmann::json(std::stoll(oursBytes))},
+          {"nccl_bytes", ncclBytes == "?" ? nlohmann::json() : nlohmann::json(std::stoll(ncclBytes))},
           {"host", raw.value("host", nlohmann::json::object())},
           {"counted", raw.value("launches", nlohmann::json::object())},
           {"rotating_groups", raw.value("rotating_groups", 1)},

@@ -26,7 +26,8 @@ struct TimeTable {
   int64_t linkBytes = 0;     ///< bytes that one rank must receive in a call, at least
   double linkRate = 0;       ///< measured, bytes per second
   double roofline = 0, predicted = 0; ///< microseconds, 0: unknown
-  std::string oursBytes;     ///< from the manifest, "?" if it does not say
+  std::string oursBytes;     ///< of our kernels, from the manifest, "?" if it does not say
+  std::string ncclBytes;     ///< of steps that NCCL carries out, likewise
   std::string oursLaunches, originalLaunches, checked;
   std::string host; // host time of a call from Python; empty if it was not measured
   nlohmann::json raw;

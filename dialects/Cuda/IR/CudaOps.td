@@ -47,10 +47,11 @@ def Cuda_LaunchOp : Cuda_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInt
 def Cuda_LibraryCallOp : Cuda_Op<"library_call"> {
   let summary = "plan step: calls of NCCL, made together";
   let description = [{
-    As `xfer.library_call`, whose verifier has seen it.
+    As `xfer.library_call`, whose verifier has seen it. `sent_bytes` is what the rank that sends most sends at least, if the library moves every byte over as few links as
+    it can.
   }];
   let arguments = (ins Variadic<AnyMemRef>:$operands_, Comm_GroupAttr:$group, OptionalAttr<Comm_ReduceKindAttr>:$reduce, OptionalAttr<DenseF64ArrayAttr>:$factors,
-                       Xfer_CallArrayAttr:$calls, OptionalAttr<F64Attr>:$predicted_us);
+                       Xfer_CallArrayAttr:$calls, OptionalAttr<F64Attr>:$predicted_us, OptionalAttr<I64Attr>:$sent_bytes);
   let assemblyFormat = "`(` $operands_ `)` `in` $group (`reduce` $reduce^ (`factors` custom<Factors>($factors)^)?)? `calls` $calls attr-dict (`:` type($operands_)^)?";
 }
 

@@ -258,6 +258,8 @@ json::Value ManifestBuilder::libraryStep(cuda::LibraryCallOp call) {
     step["factors"] = json::Array(*factors);
   if (std::optional<llvm::APFloat> predicted = call.getPredictedUs())
     step["predicted_us"] = predicted->convertToDouble();
+  if (std::optional<uint64_t> sent = call.getSentBytes())
+    step["sent_bytes"] = static_cast<int64_t>(*sent);
   return step;
 }
 

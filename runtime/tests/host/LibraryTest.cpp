@@ -4,8 +4,10 @@
 #include "HostTest.h"
 #include "pkb_rt/nccl.h"
 
+#include <chrono>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace pkb_test;
 
@@ -248,4 +250,37 @@ TEST(Library, half_precision_is_added_in_float_and_rounded_once) {
     nccl->all_reduce(element, element, 1, PKB_NCCL_BF16, PKB_NCCL_SUM, comm, nullptr);
   }, [](int rank, pkb_cu_ptr memory) { EXPECT_EQ(*static_cast<uint16_t *>(at(memory)), 0x4381) << "rank " << rank; });
   EXPECT_EQ(text, "");
+}
+
+TEST(Library, a_rank_that_makes_no_call_ends_the_call_at_the_timeout) {
+  Library library{2, "sum", call("all_reduce", kLength), ""};
+  TempDir dir;
+  std::string file = dir.write("p.cu", library.text()), rendezvous = dir.make("meet");
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  onRanks(2, [&](int rank) {
+    Rank r(machine, rendezvous, rank, 2, /*timeout=*/1);
+    ASSERT_EQ(r.status, PKB_OK) << r.error;
+    pkb_program *loaded = nullptr;
+    ASSERT_EQ(pkb_program_load(r.context, file.c_str(), nullptr, &loaded), PKB_OK) << pkb_last_error();
+    Floats in(machine.driver(), kLength), out(machine.driver(), kLength);
+    pkb_tensor input = in.tensor(), output = out.tensor();
+    for (int turn = 0; turn < 3; ++turn) { // those that end are not reported, however long ago they were
+      ASSERT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_OK) << pkb_last_error();
+      ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+      std::this_thread::sleep_for(std::chrono::milliseconds(turn == 2 ? 1300 : 0));
+    }
+    if (rank == 1) {
+      std::this_thread::sleep_for(std::chrono::seconds(3)); // alive, but elsewhere
+    } else {
+      ASSERT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_OK) << pkb_last_error();
+      EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
+      std::string text = pkb_last_error();
+      EXPECT_NE(text.find("rank 0: a call of NCCL has not ended within 1 s (PKB_TIMEOUT_S): step 0 of 'library' (model.py:8), among ranks 0, 1; one of them makes another "
+                          "call, or none"),
+                std::string::npos)
+          << text;
+      EXPECT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_ERROR_PEER_LOST);
+    }
+    pkb_program_unload(loaded);
+  });
 }

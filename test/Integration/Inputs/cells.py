@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The cells of the value matrix: one collective on one dtype, as text of level L1, with inputs and what the recorder's definition gives for them."""
 import math
+import os
+import sys
 
 import torch
-from pkb.export import collectives
-from pkb.export.collectives import Collective
+
+sys.path.insert(0, os.path.join(os.environ["PKB_SOURCE_DIR"], "runtime", "torch"))
+from pkb.export import collectives  # noqa: E402
+from pkb.export.collectives import Collective  # noqa: E402
 
 F8 = (torch.float8_e4m3fn, torch.float8_e5m2)
 NAMES = {
@@ -76,6 +80,8 @@ class Cell:
         """all_to_all_v: a table, sums of rows and columns are equal; else a number per rank. Zeros among them."""
         units = self.size // self.unit
         part = [self.unit * max(self.least, units - (k + self.salt) % (units + 2)) for k in range(self.ways)]
+        if self.unit > 1 and not any(part): # of copies there must be one
+            part[0] = self.unit
         if self.name != "all_to_all_v":
             return part
         return [[part[(d - s) % self.ways] for d in range(self.ways)] for s in range(self.ways)]

@@ -1,4 +1,5 @@
 // RUN: pkb-opt %s -split-input-file --pass-pipeline='builtin.module(pkb-select-mechanism{mechanism=nccl},pkb-convert-comm-to-xfer)' | FileCheck %s
+// RUN: pkb-opt %s -split-input-file --pass-pipeline='builtin.module(pkb-select-mechanism{mechanism=nccl},pkb-convert-comm-to-xfer,pkb-convert-xfer-to-cuda)' | FileCheck %s --check-prefix=SENT
 
 // What lies in one piece is a function of the library; no kernel is made.
 // CHECK-LABEL: @whole
@@ -7,6 +8,12 @@
 // CHECK: calls [#xfer.call<function = all_gather, count = 8, to = 1>]
 // CHECK: reduce sum calls [#xfer.call<function = reduce_scatter, count = 4, to = 1>]
 // CHECK: calls [#xfer.call<function = broadcast, count = 8, to = 1, root = 1>]
+// What the rank that sends most sends at least: a ring's share.
+// SENT-LABEL: @whole
+// SENT: function = all_reduce, {{.*}}sent_bytes = 32
+// SENT: function = all_gather, {{.*}}sent_bytes = 32
+// SENT: function = reduce_scatter, {{.*}}sent_bytes = 16
+// SENT: function = broadcast, {{.*}}sent_bytes = 32
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @whole(%a: tensor<8xf32>) -> (tensor<8xf32>, tensor<16xf32>, tensor<4xf32>, tensor<8xf32>) {
     %0 = comm.all_reduce max %a in <[[0, 1]]> accumulate f32 : tensor<8xf32>
@@ -46,6 +53,9 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-LABEL: @rows
 // CHECK: calls [#xfer.call<function = broadcast, count = 4, to = 1, row = 0>, #xfer.call<function = broadcast, count = 4, to = 1, root = 1, row = 1>]
 // CHECK: calls [#xfer.call<function = message, count = 4, to = 1, dest = 1, row = 0>, #xfer.call<function = message, count = 4, to = 1, source = 1, row = 1>]
+// SENT-LABEL: @rows
+// SENT: function = broadcast, {{.*}}sent_bytes = 16
+// SENT: function = message, {{.*}}sent_bytes = 16
 module attributes {comm.mesh = #comm.mesh<size = 4>} {
   func.func @rows(%a: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
     %0 = comm.broadcast %a in <[[0, 1], [2, 3]]> from [0, 3] : tensor<4xf32>
@@ -60,6 +70,8 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 // CHECK-LABEL: @uneven
 // CHECK: calls [#xfer.call<function = message, count = 3, to = 1>, #xfer.call<function = message, count = 3, to = 1, dest = 1>,
 // CHECK-SAME: #xfer.call<function = message, count = 5, to = 1, to_offset = 3, source = 1>, #xfer.call<function = message, count = 5, to = 1, to_offset = 3, source = 1, dest = 1>]
+// SENT-LABEL: @uneven
+// SENT: sent_bytes = 20
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @uneven(%a: tensor<3xf32>) -> tensor<8xf32> attributes {comm.ranks = array<i64: 0>} {
     %0 = comm.all_gather_v %a in <[[0, 1]]> counts [3, 5] : (tensor<3xf32>) -> tensor<8xf32>
@@ -76,5 +88,19 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @empty_parts(%x: tensor<0xf32>, %y: tensor<0xf32>) -> tensor<0xf32> {
     %0 = comm.reduce_scatter sum %x, %y in <[[0, 1]]> accumulate f32 : (tensor<0xf32>, tensor<0xf32>) -> tensor<0xf32>
     return %0 : tensor<0xf32>
+  }
+}
+
+// -----
+
+// A barrier adds up something that nobody needs.
+// CHECK-LABEL: @meet
+// CHECK: %[[A:.*]] = memref.alloc() : memref<1xi8>
+// CHECK: %[[B:.*]] = memref.alloc() : memref<1xi8>
+// CHECK: xfer.library_call nccl(%[[A]], %[[B]]) in <{{.*}}> reduce sum calls [#xfer.call<function = all_reduce, count = 1, to = 1>]
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @meet() {
+    comm.barrier in <[[0, 1]]>
+    return
   }
 }

@@ -49,9 +49,9 @@ def manifest_of(cu):
 
 
 def sent_bytes(manifest):
-    """Bytes that the kernels of a program send per rank (the first kind of rank) and call, or None if a launch does not say."""
+    """Bytes that the kernels and library calls of a program send per rank (the first kind of rank) and call, or None if one of them does not say."""
     first = manifest["programs"][0] if "programs" in manifest else manifest
-    sent = [s.get("sent_bytes") for s in first["steps"] if s["kind"] == "launch"]
+    sent = [s.get("sent_bytes") for s in first["steps"] if s["kind"] in ("launch", "library")]
     return sum(sent) if sent and all(isinstance(s, int) for s in sent) else None
 
 
