@@ -16,6 +16,8 @@ constexpr size_t kPoisonUpTo = 16u << 20; // larger allocations stay lazily zero
 // After each allocation lies a zone that still counts as its own: an access that starts just past the end is seen for what it is in proof mode, and
 // harms nobody in value mode.
 constexpr size_t kZone = 64u << 10;
+// What the descriptors of shared memory are called, by which another emulator's are known.
+constexpr const char *kMemoryName = "/memfd:pkb-emulated-memory";
 size_t roundUp(size_t bytes, size_t to) { return (bytes + to - 1) / to * to; }
 size_t extent(size_t bytes) { return roundUp(bytes, kPage) + kZone; }
 void *reserve(size_t bytes) {
@@ -71,7 +73,7 @@ int MemoryTable::release(uintptr_t address, ObjectKind kind) {
 int MemoryTable::create(int device, size_t bytes, uint64_t *handle) {
   if (bytes == 0 || bytes % (2u << 20) != 0)
     return kInvalidValue;
-  int fd = memfd_create("pkb-emulated-memory", MFD_CLOEXEC);
+  int fd = memfd_create(kMemoryName + strlen("/memfd:"), MFD_CLOEXEC);
   if (fd < 0)
     return kOutOfMemory;
   struct stat info;
@@ -109,7 +111,8 @@ int MemoryTable::importFd(int fd, uint64_t *handle) {
   auto found = byInode.find(info.st_ino);
   auto object = found == byInode.end() ? nullptr : found->second.lock();
   if (!object) { // not memory of this emulator
-    if (!foreignAllowed)
+    char name[64] = {};
+    if (!foreignAllowed || readlink(("/proc/self/fd/" + std::to_string(fd)).c_str(), name, sizeof(name) - 1) < 0 || strncmp(name, kMemoryName, strlen(kMemoryName)) != 0)
       return kInvalidValue;
     object = std::make_shared<Object>();
     object->kind = ObjectKind::region;

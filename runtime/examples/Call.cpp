@@ -31,12 +31,7 @@ static void run(const char *path, int rank, int ranks, const char *meet, bool em
   const char *why = nullptr;
   pkb_emu *emu = emulated ? pkb_emu_create(&options, &why) : nullptr;
   const pkb_driver *driver = emulated ? pkb_emu_driver(emu) : pkb_driver_real(&why);
-  pkb_context_desc desc = {};
-  desc.abi_version = PKB_ABI_VERSION;
-  desc.rank = desc.device = rank;
-  desc.world_size = ranks;
-  desc.driver = driver;
-  desc.rendezvous = meet;
+  const pkb_context_desc desc = {PKB_ABI_VERSION, rank, ranks, /*device=*/rank, driver, meet, 0, 0, 0};
   pkb_context *context = nullptr;
   pkb_program *program = nullptr;
   need(pkb_context_create(&desc, &context) == PKB_OK, "context");

@@ -152,7 +152,7 @@ private:
   void loadModule(const std::string &path, const std::string &text, const std::string &cacheDir, const pkb_rt::Artefact *artefact);
   bool loadKernels(const pkb_rt::Artefact &artefact, const std::string &path, const std::string &cacheDir, int capability);
   pkb_cu_result loadImage(const pkb_rt::Image &image);
-  void loadConstants(const std::string &path, std::string_view data);
+  void loadConstants(const std::string &path, std::string_view data, const std::string &digest);
   void checkResidency(const pkb_rt::Kernel &kernel, pkb_cu_function function, uint32_t grid);
   void agreeOnProgram();
   void planSteps();

@@ -90,10 +90,12 @@ void pkb_program::loadLocally(const std::string &path, const std::string &cacheD
     loadModule(path, text, cacheDir, artefact ? &*artefact : nullptr);
   }
   if (!manifest.dataSha256.empty()) {
-    if (artefact) {
-      loadConstants(path + ": " + kArtefactData, artefact->data().value_or(std::string_view()));
+    if (artefact) { // its members have been hashed
+      auto hash = artefact->hashes().find(kArtefactData);
+      loadConstants(path + ": " + kArtefactData, artefact->data().value_or(std::string_view()), hash == artefact->hashes().end() ? "" : hash->second);
     } else {
-      loadConstants(path + ".data", readFile(path + ".data"));
+      std::string data = readFile(path + ".data");
+      loadConstants(path + ".data", data, sha256Hex(data));
     }
   }
   if (manifest.workspaceBytes > 0) {
@@ -197,8 +199,7 @@ void pkb_program::checkResidency(const Kernel &kernel, pkb_cu_function function,
   }
 }
 
-void pkb_program::loadConstants(const std::string &path, std::string_view data) {
-  std::string digest = Sha256().update(data.data(), data.size()).hex();
+void pkb_program::loadConstants(const std::string &path, std::string_view data, const std::string &digest) {
   if (digest != manifest.dataSha256) {
     fail(PKB_ERROR_PROGRAM, "'", path, "' does not belong to the program (its hash is ", digest.substr(0, 12), ", expected ",
          manifest.dataSha256.substr(0, 12), "); write both again with pkb-opt");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===- CallTime.cpp - host time of one call through the C interface -----===//
 //
-// pkb-call-time X.cu: one process per rank, each with its own GPU, enqueues batches of calls with outputs passed in and reads the host's clock. Prints
+// pkb-call-time X.pkx (or X.cu): one process per rank, each with its own GPU, enqueues batches of calls with outputs passed in and reads the host's clock. Prints
 // per rank the median time of a call.
 //
 //===----------------------------------------------------------------------===//
@@ -127,7 +127,7 @@ int runRank(const char *path, int rank, int ranks, const char *directory) {
 
 int main(int argc, char **argv) {
   if (argc != 3 || std::atoi(argv[2]) < 1) {
-    std::fprintf(stderr, "usage: pkb-call-time X.cu RANKS\n");
+    std::fprintf(stderr, "usage: pkb-call-time X.pkx RANKS\n");
     return 2;
   }
   int ranks = std::atoi(argv[2]);

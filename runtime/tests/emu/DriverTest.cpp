@@ -140,6 +140,36 @@ TEST_F(Driver, shared_memory_by_file_descriptor) {
   EXPECT_EQ(d->vmm_map(&a, granularity, handle, 0), 217);
 }
 
+// As from another process. What its kernels write passes through no model, so proof mode refuses it.
+TEST(Foreign, memory_of_another_emulator_is_shared_in_value_mode) {
+  for (int mode : {PKB_EMU_VALUE, PKB_EMU_PROOF}) {
+    pkb_emu_options options;
+    pkb_emu_default_options(&options);
+    options.mode = mode;
+    const char *why = "";
+    pkb_emu *one = pkb_emu_create(&options, &why), *other = pkb_emu_create(&options, &why);
+    const pkb_driver *from = pkb_emu_driver(one), *to = pkb_emu_driver(other);
+    size_t bytes = 0;
+    pkb_cu_mem_handle handle, imported;
+    int fd = -1;
+    pkb_cu_ptr a = 0, b = 0;
+    ASSERT_EQ(from->vmm_granularity(&bytes, 0), 0);
+    ASSERT_EQ(from->vmm_create(&handle, bytes, 0), 0);
+    ASSERT_EQ(from->vmm_export_fd(&fd, handle), 0);
+    ASSERT_EQ(to->vmm_import_fd(&imported, fd), mode == PKB_EMU_VALUE ? 0 : 1);
+    if (mode == PKB_EMU_VALUE) {
+      ASSERT_EQ(from->vmm_map(&a, bytes, handle, 0), 0);
+      ASSERT_EQ(to->vmm_map(&b, bytes, imported, 0), 0);
+      reinterpret_cast<int *>(a)[5] = 77;
+      EXPECT_EQ(reinterpret_cast<int *>(b)[5], 77);
+      EXPECT_EQ(to->vmm_unmap(b, bytes), 0);
+    }
+    close(fd);
+    pkb_emu_destroy(other);
+    pkb_emu_destroy(one);
+  }
+}
+
 TEST_F(Driver, ipc_handles) {
   pkb_cu_ptr p, opened;
   ASSERT_EQ(d->mem_alloc(&p, 4096), 0);

@@ -8,6 +8,7 @@ The ranks are threads of this process, and so are those of the process group in 
 import json
 import os
 import pathlib
+import subprocess
 import sys
 import tempfile
 import threading
@@ -189,6 +190,10 @@ class Artefacts(unittest.TestCase):
         self.path.write_bytes(whole[:-100])
         with self.assertRaisesRegex(pkb.PkbError, "p.pkx' is cut off"):
             self.on_ranks(lambda *_: None)
+
+    def test_loading_does_not_import_the_compiler_of_torch(self):
+        code = "import sys, pkb.program, pkb.artefact, pkb.context; sys.exit('torch._dynamo' in sys.modules)"
+        self.assertEqual(subprocess.run([sys.executable, "-c", code], check=False).returncode, 0)
 
     def test_torch_compile_takes_the_callable(self):
         """A call is one node of the graph; one that does not fit, or that would be differentiated, is left to the eager callable."""

@@ -91,13 +91,15 @@ class Program:
         """The call as torch.compile sees it: one operator, if what is known while tracing fits; else a break of the graph and a call outside."""
         tensors, reason = self._flatten(args, kwargs)
         if reason is not None or not all(map(_fits, tensors, self._expected)) or _differentiates(tensors):
-            return self._untraced(*args, **kwargs)
+            return self._untraced(args, kwargs)
         results = self._op(self.handle, tensors)
         return self._build(self._with_shared(tensors, results) if self._shared else results)
 
-    @torch._dynamo.disable
-    def _untraced(self, *args, **kwargs):
-        return self(*args, **kwargs)
+    def _untraced(self, args, kwargs):
+        # By hand: the decorator would import the whole of torch._dynamo, two seconds, with every load.
+        return torch._dynamo.disable(self.__call__)(*args, **kwargs)
+
+    _untraced._torchdynamo_disable = True
 
     def _with_shared(self, tensors, own):
         """All outputs, from those with memory of their own and the arguments."""
