@@ -80,4 +80,9 @@ if(PKB_PCH)
     <mlir/Dialect/Func/IR/FuncOps.h> <mlir/Dialect/Arith/IR/Arith.h>
     <mlir/Dialect/MemRef/IR/MemRef.h> <mlir/Dialect/SCF/IR/SCF.h> <mlir/Dialect/Tensor/IR/Tensor.h>
     <llvm/ADT/TypeSwitch.h> <llvm/Support/FormatVariadic.h> <llvm/Support/raw_ostream.h>)
+  # What it was made of, for the compiler cache: its bytes have the path of this build folder in them.
+  set(PKB_PCH_FILE ${CMAKE_BINARY_DIR}/CMakeFiles/pkb-pch.dir/cmake_pch.hxx.pch)
+  get_target_property(headers pkb-pch PRECOMPILE_HEADERS)
+  file(TIMESTAMP ${MLIR_DIR}/MLIRConfig.cmake installed)
+  file(WRITE ${PKB_PCH_FILE}.sum "${LLVM_PACKAGE_VERSION} ${installed} ${headers}")
 endif()

@@ -26,12 +26,17 @@ set(CMAKE_CXX_STANDARD_REQUIRED ON)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 
-# ccache with a precompiled header needs these sloppiness switches (and -fno-pch-timestamp, PkbMLIR). Paths below the
-# build folder count as relative: build folders share what does not use the precompiled header.
+# ccache with a precompiled header needs these sloppiness switches (and -fno-pch-timestamp, PkbMLIR). Paths below the checkout (below the build folder, if
+# that lies elsewhere) count as relative, and the precompiled header as what its .sum says: checkouts with their build folder inside share everything.
 find_program(PKB_CCACHE ccache)
+set(PKB_CACHE_BASE ${CMAKE_CURRENT_BINARY_DIR})
+cmake_path(IS_PREFIX CMAKE_CURRENT_SOURCE_DIR ${CMAKE_CURRENT_BINARY_DIR} NORMALIZE PKB_BUILD_INSIDE)
+if(PKB_BUILD_INSIDE)
+  set(PKB_CACHE_BASE ${CMAKE_CURRENT_SOURCE_DIR})
+endif()
 if(PKB_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
     CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
-    CCACHE_BASEDIR=${CMAKE_CURRENT_BINARY_DIR} CCACHE_NOHASHDIR=1 ${PKB_CCACHE})
+    CCACHE_BASEDIR=${PKB_CACHE_BASE} CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1 ${PKB_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
 endif()
