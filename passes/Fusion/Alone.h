@@ -8,7 +8,7 @@
 #ifndef PKB_PASSES_FUSION_ALONE_H
 #define PKB_PASSES_FUSION_ALONE_H
 
-#include "dialects/Comm/IR/Comm.h"
+#include "dialects/Xfer/IR/Xfer.h"
 
 namespace pkb {
 
@@ -16,6 +16,8 @@ namespace pkb {
 inline llvm::StringRef whyAlone(comm::CollectiveOpInterface collective) {
   if (comm::getExchange(collective))
     return "other ranks run other code around it";
+  if (collective->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName))
+    return "it came with a schedule of its own";
   comm::MeshAttr mesh = comm::getMesh(collective);
   if (!mesh || collective.getGroup().getNumRows() * collective.getGroup().getSize() != mesh.getSize())
     return "what is around it is computed on ranks outside of its group, too";

@@ -11,9 +11,9 @@
 // CHECK-NEXT:  %[[Y:.+]] = comm.all_reduce max %{{.+}} in
 // CHECK-NEXT:  return %[[ALL]], %[[Y]]
 
-// It computes the same on all ranks, and goes through the whole pipeline: two kernels more than without, and every gate holds.
+// It computes the same on all ranks, and goes through the whole pipeline: one kernel more than without, and every gate holds.
 // RUN: pkb-interpret %s --against=%t.mlir --seeds=3
-// RUN: pkb-opt %s --load-pass-plugin=%t.so --pkb-pipeline='target=h200x2 comm-passes=two-shot' -o %t.cu
+// RUN: pkb-opt %s --load-pass-plugin=%t.so --pkb-pipeline='target=h200x2 fuse=false comm-passes=two-shot' -o %t.cu
 // RUN: FileCheck %s --check-prefix=CUDA < %t.cu
 // CUDA: PKB_KERNEL(reduce_scatter_0
 // CUDA: PKB_KERNEL(all_gather_1

@@ -122,3 +122,18 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %2 : tensor<8x1xf32>
   }
 }
+
+// -----
+
+// A schedule that somebody gave is for the collective as it is.
+// CHECK-LABEL: @scheduled
+// CHECK-NOT: comm.fused
+// CHECK: comm.all_gather
+// REMARK: remark: [Missed] not-chained | {{.*}}all_gather does not go on in the kernel of reduce_scatter: it came with a schedule of its own
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @scheduled(%x: tensor<64xf32>) -> tensor<64xf32> {
+    %0 = comm.reduce_scatter sum %x in <[[0, 1]]> accumulate f32 {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 128, depth = 0, slots = 1, unroll = 1>} : (tensor<64xf32>) -> tensor<32xf32>
+    %1 = comm.all_gather %0 in <[[0, 1]]> : (tensor<32xf32>) -> tensor<64xf32>
+    return %1 : tensor<64xf32>
+  }
+}

@@ -218,3 +218,18 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %2 : tensor<2x64xf32>
   }
 }
+
+// -----
+
+// A schedule that somebody gave is for the collective as it is.
+// CHECK-LABEL: @scheduled
+// CHECK-NOT: comm.fused
+// CHECK: comm.all_reduce {{.*}}xfer.schedule
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: it came with a schedule of its own
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @scheduled(%x: tensor<64xf32>) -> tensor<64xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 256, depth = 0, slots = 1, unroll = 1>} : tensor<64xf32>
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<64xf32>) -> tensor<64xf32>
+    return %1 : tensor<64xf32>
+  }
+}
