@@ -1,7 +1,7 @@
-// A transform script changes the schedule without a compiler: the kernel has four blocks, it is the only one that changes, and the program means the same.
+// A transform script changes the schedule without a compiler: the kernel has four blocks and is not fused, and the program means the same.
 // RUN: pkb-opt %s --pkb-pipeline='target=h200x2 script=%src/docs/Examples/scripts/few-blocks.mlir' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=EXPLAIN
 // RUN: FileCheck %s < %t.cu
-// RUN: pkb-opt %s --pkb-pipeline=target=h200x2 | FileCheck %s --check-prefix=WITHOUT
+// RUN: pkb-opt %s --pkb-pipeline='target=h200x2 fuse=false' | FileCheck %s --check-prefix=WITHOUT
 // CHECK: "block":512,"grid":[1,4],"mechanism":"ldst",{{.*}}"name":"all_reduce_0"
 // CHECK: PKB_KERNEL(all_reduce_0, /*threads=*/512
 // WITHOUT: cuda.kernel @all_reduce_0 attributes {blocks = 128 : i64
