@@ -343,6 +343,9 @@ LogicalResult FusedBuilder::buildRows(StringRef name) {
 /// has stored.
 static LogicalResult buildChain(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, StringRef name,
                                 FusedArguments &tensors) {
+  std::string why;
+  if (failed(checkFused(op, why)))
+    return op.emitOpError() << "has no form as one kernel: " << why;
   std::string summary;
   for (comm::FusedOp phase : comm::getPhases(op))
     summary += (summary.empty() ? "" : ", then ") + FusedBuilder(builder, phase, schedule, tensors).summary();

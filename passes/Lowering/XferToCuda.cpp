@@ -146,7 +146,8 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   int64_t region = pkb_stage_offset(frame.size) + 2 * (stagingBytes + PKB_LINE_BYTES);
   std::string summary;
-  llvm::raw_string_ostream(summary) << "one-shot push by " << stringifyMechanism(schedule.getMechanism()) << ", chunks of "
+  int64_t phases = llvm::range_size(kernel.getEntry().getOps<xfer::PipelineOp>());
+  llvm::raw_string_ostream(summary) << (phases > 1 ? std::to_string(phases) + " pushes by " : "one-shot push by ") << stringifyMechanism(schedule.getMechanism()) << ", chunks of "
                                     << schedule.getChunk() << " bytes, " << schedule.getBlocks() << " blocks";
   if (std::optional<StringRef> given = kernel.getSummary())
     summary = given->str() + ", " + summary;

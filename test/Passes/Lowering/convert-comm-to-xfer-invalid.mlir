@@ -75,3 +75,53 @@ func.func @returns_number(%x: tensor<i64>) -> i64 {
   // expected-error @+1 {{'func.return' op must return tensors to be lowered, got: result 0 of type 'i64'}}
   return %0 : i64
 }
+
+// -----
+
+// A phase that no kernel can compute.
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @phase(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+    // expected-error @+1 {{'comm.fused' op has no form as one kernel: _softmax is not computed element by element}}
+    %r = comm.fused(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32> attributes {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 1024, depth = 0, slots = 2, unroll = 1>} {
+    ^bb0(%a: tensor<8x64xf32>):
+      %1 = comm.fused(%a) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+      ^bb0(%b: tensor<8x64xf32>):
+        %2 = comm.all_reduce sum %b in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
+        comm.yield %2 : tensor<8x64xf32>
+      }
+      %3 = comm.fused(%1) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+      ^bb0(%b: tensor<8x64xf32>):
+        %4 = aten.call "aten::_softmax"(%b) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+        %5 = comm.all_reduce sum %4 in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
+        comm.yield %5 : tensor<8x64xf32>
+      }
+      comm.yield %3 : tensor<8x64xf32>
+    }
+    return %r : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+// A phase over rows.
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @rows(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
+    // expected-error @+1 {{'comm.fused' op has no form as one kernel: a reduction of rows does not share a kernel with another collective}}
+    %r = comm.fused(%x) : (tensor<8x64xf32>) -> tensor<8x1xf32> attributes {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 1024, depth = 0, slots = 2, unroll = 1>} {
+    ^bb0(%a: tensor<8x64xf32>):
+      %1 = comm.fused(%a) : (tensor<8x64xf32>) -> tensor<8x1xf32> {
+      ^bb0(%b: tensor<8x64xf32>):
+        %2 = aten.call "aten::sum" overload "dim_IntList"(%b) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+        %3 = comm.all_reduce sum %2 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+        comm.yield %3 : tensor<8x1xf32>
+      }
+      %4 = comm.fused(%1) : (tensor<8x1xf32>) -> tensor<8x1xf32> {
+      ^bb0(%b: tensor<8x1xf32>):
+        %5 = comm.all_reduce sum %b in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
+        comm.yield %5 : tensor<8x1xf32>
+      }
+      comm.yield %4 : tensor<8x1xf32>
+    }
+    return %r : tensor<8x1xf32>
+  }
+}
