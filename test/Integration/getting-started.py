@@ -16,7 +16,7 @@ for name in ("docs", "problems", "runtime", "tools"):
     os.symlink(os.path.join(SOURCE, name), os.path.join(folder, name))
 with open(os.path.join(SOURCE, "docs", "GettingStarted.md"), encoding="utf-8") as f:
     sections = re.split(r"^## \d+\. (.*)$", f.read(), flags=re.M)[1:]
-environment = dict(os.environ, PATH=os.path.join(BUILD, "bin") + os.pathsep + os.environ["PATH"], PKB_BUILD=BUILD)
+environment = dict(os.environ, PATH=os.path.join(BUILD, "bin") + os.pathsep + os.environ["PATH"], PKB_BUILD=BUILD, PKB_LIBRARY_DIR=os.path.join(BUILD, "lib"))
 failed = count = 0
 for title, text in zip(sections[::2], sections[1::2]):
     if title in LEFT_OUT:
