@@ -10,13 +10,10 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
     %0 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16>
     %1 = aten.call "aten::empty_like"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16>
     %2 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16, #aten.strided<[1024, 1], 1048576>>
-    %3 = aten.call "aten::clone"(%2) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<1024x1024xbf16, #aten.strided<[1024, 1], 1048576>>) -> tensor<1024x1024xbf16>
-    %4 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16, #aten.strided<[1024, 1], 2097152>>
-    %5 = aten.call "aten::clone"(%4) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<1024x1024xbf16, #aten.strided<[1024, 1], 2097152>>) -> tensor<1024x1024xbf16>
-    %6 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16, #aten.strided<[1024, 1], 3145728>>
-    %7 = aten.call "aten::clone"(%6) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<1024x1024xbf16, #aten.strided<[1024, 1], 3145728>>) -> tensor<1024x1024xbf16>
-    %8 = comm.scatter %0, %3, %5, %7 in <[[0, 1, 2, 3]]> from [0] {comm.exchange = 0 : i64} : (tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>, tensor<1024x1024xbf16>) -> tensor<1024x1024xbf16>
-    return %8 : tensor<1024x1024xbf16>
+    %3 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16, #aten.strided<[1024, 1], 2097152>>
+    %4 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16, #aten.strided<[1024, 1], 3145728>>
+    %5 = comm.scatter %0, %2, %3, %4 in <[[0, 1, 2, 3]]> from [0] {comm.exchange = 0 : i64} : (tensor<1024x1024xbf16>, tensor<1024x1024xbf16, #aten.strided<[1024, 1], 1048576>>, tensor<1024x1024xbf16, #aten.strided<[1024, 1], 2097152>>, tensor<1024x1024xbf16, #aten.strided<[1024, 1], 3145728>>) -> tensor<1024x1024xbf16>
+    return %5 : tensor<1024x1024xbf16>
   }
   func.func @main_1(%arg0: tensor<4x1024x1024xbf16>) -> tensor<1024x1024xbf16> attributes {aten.program = #aten.program<function = "solution", bundle = "0", capture = "0", torch = "2.11.0", inputs = <tuple items[<tensor at 0>]>, outputs = <tensor at 0>>, comm.difference = "rank 0 runs aten::unbind.int at reference.py:14 where rank 1 runs scatter at reference.py:15", comm.ranks = array<i64: 1, 2, 3>} {
     %0 = aten.as_strided %arg0 : tensor<4x1024x1024xbf16> -> tensor<1024x1024xbf16>

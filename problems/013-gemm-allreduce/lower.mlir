@@ -24,19 +24,26 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 }
 
 //--- large.mlir
-// A large one is one launch that pushes in chunks; each chunk is signalled after its stores and waited for before it is read.
+// A large one is one launch of two shots: each rank sums its part of every chunk, then pushes the sum. What is pushed is signalled after its stores and
+// waited for before it is read.
 // CHECK:      "steps": [
 // CHECK-NEXT: {{.*}}"kind":"aten"
-// CHECK-NEXT: "kernel":"all_reduce_0","kind":"launch"
+// CHECK-NEXT: {{.*}}"kernel":"fused_0","kind":"launch"
 // CHECK-NEXT: "kernels": [
 // CHECK-NEXT: "mechanism":"ldst"
-// CHECK:      PKB_KERNEL(all_reduce_0,
+// CHECK:      PKB_KERNEL(fused_0,
 // CHECK:      pkb::store_peer
 // CHECK:      pkb::block_barrier
 // CHECK:      pkb::signal
 // CHECK:      pkb::wait
 // CHECK:      pkb::block_barrier
 // CHECK:      pkb::load_staged
+// CHECK:      pkb::block_barrier
+// CHECK:      pkb::store_peer
+// CHECK:      pkb::signal
+// CHECK:      pkb::wait
+// CHECK:      pkb::load_staged
+// CHECK-NOT:  PKB_KERNEL
 module attributes {comm.mesh = #comm.mesh<size = 4>} {
   func.func @main(%a: tensor<1024x512xbf16>, %b: tensor<512x1024xbf16>) -> tensor<1024x1024xbf16> {
     %0 = aten.call "aten::mm"(%a, %b) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<1024x512xbf16>, tensor<512x1024xbf16>) -> tensor<1024x1024xbf16>

@@ -476,15 +476,16 @@ struct Table {
         it->second->functions.erase(name);
         return kNotFound;
       }
-      function = std::make_unique<Function>(Function{name, reinterpret_cast<void (*)(const void *)>(entry)});
+      auto *bound = static_cast<const int *>(dlsym(it->second->handle, (std::string(name) + "_min_blocks").c_str()));
+      function = std::make_unique<Function>(Function{name, reinterpret_cast<void (*)(const void *)>(entry), bound ? *bound : 1});
     }
     *out = reinterpret_cast<pkb_cu_function>(function.get());
     return kOk;
   }
-  static int occupancy(int *blocks, pkb_cu_function, int threads, size_t) {
-    if (threads < 1 || threads > 1024)
+  static int occupancy(int *blocks, pkb_cu_function function, int threads, size_t) {
+    if (!function || threads < 1 || threads > 1024)
       return kInvalidValue;
-    *blocks = emu().options.blocks_per_sm;
+    *blocks = emu().blocksPerSm(*reinterpret_cast<Function *>(function));
     return kOk;
   }
   static int launch(pkb_cu_function function, unsigned grid, unsigned block, unsigned, pkb_cu_stream stream, const void *param, size_t bytes) {

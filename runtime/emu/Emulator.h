@@ -12,6 +12,7 @@
 #include "pkb_rt/emu.h"
 #include "pkb_rt/layout.h"
 
+#include <algorithm>
 #include <atomic>
 #include <boost/context/detail/fcontext.hpp>
 #include <chrono>
@@ -72,6 +73,7 @@ struct Graph;
 struct Function {
   std::string name;
   void (*entry)(const void *);
+  int minBlocks = 1; // of its launch bounds
 };
 struct Module {
   void *handle = nullptr;
@@ -266,6 +268,8 @@ public:
   void run();
   void startKernel(Op &op, Stream *stream);
   bool startBlocks();
+  /// Blocks of a kernel that a multiprocessor holds: as many as its launch bounds promise, at least.
+  int blocksPerSm(const Function &function) const { return std::max(options.blocks_per_sm, function.minBlocks); }
   void runFiber(Fiber *fiber);
   void endFiber(Fiber *fiber);
   void wakeAddress(const void *address);

@@ -152,8 +152,8 @@ void Emulator::startKernel(Op &op, Stream *stream) {
 bool Emulator::startBlocks() {
   bool any = false;
   for (Device &device : devices) {
-    const int64_t capacity = int64_t(options.sms) * options.blocks_per_sm;
     for (Kernel *kernel : device.running) {
+      const int64_t capacity = int64_t(options.sms) * blocksPerSm(*kernel->function);
       while (kernel->started < kernel->grid && device.resident < capacity && !device.dead) {
         auto block = std::make_unique<Block>();
         block->kernel = kernel;
@@ -280,7 +280,7 @@ std::string Emulator::deadlockText() {
       if (kernel->started < kernel->grid)
         text += "\n  device " + std::to_string(kernel->device) + ", kernel " + kernel->function->name + ": " +
                 std::to_string(kernel->grid - kernel->started) + " of " + std::to_string(kernel->grid) +
-                " blocks cannot start, " + std::to_string(int64_t(options.sms) * options.blocks_per_sm) + " are resident at once";
+                " blocks cannot start, " + std::to_string(int64_t(options.sms) * blocksPerSm(*kernel->function)) + " are resident at once";
     }
   if (shown > kShown)
     text += "\n  and " + std::to_string(shown - kShown) + " more";

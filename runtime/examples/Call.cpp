@@ -42,6 +42,7 @@ static void run(const char *path, int rank, int ranks, const char *meet, bool em
     pkb_tensor &tensor = i < in.size() ? in[i] : out[i - in.size()];
     i < in.size() ? pkb_program_input(program, int32_t(i), &tensor)
                   : pkb_program_output(program, int32_t(i - in.size()), &tensor, nullptr);
+    need(tensor.dtype == PKB_F32, "this example knows float32 only");
     std::vector<float> values(elements(tensor));
     for (size_t k = 0; k < values.size(); ++k)
       values[k] = float(int((i + size_t(rank) + k) % 17) - 8);

@@ -18,6 +18,7 @@ import pkb
 
 warnings.simplefilter("ignore")
 BUILD = os.environ["PKB_BUILD_DIR"]
+os.environ.setdefault("PKB_LIBRARY_DIR", os.path.join(BUILD, "lib"))
 
 
 class Block(torch.nn.Module):

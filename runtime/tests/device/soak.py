@@ -21,8 +21,8 @@ import time
 
 SIZES = {"tiny": 1 << 10, "small": 1 << 14, "odd": 70002, "large": 1 << 19}
 MECHANISMS = {
-    "all_reduce": ("ldst", "ll", "nccl"),
-    "reduce_scatter": ("ldst", "ll", "nccl"),
+    "all_reduce": ("ldst", "ll", "copy_engine", "nccl"),
+    "reduce_scatter": ("ldst", "ll", "copy_engine", "nccl"),
     "all_gather": ("ldst", "ll", "copy_engine", "nccl"),
     "all_to_all": ("ldst", "ll", "copy_engine", "nccl"),
 }

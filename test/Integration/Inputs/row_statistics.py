@@ -22,6 +22,15 @@ def l2_normalize_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 13, 100),)
 
 
+def many_rows(x):
+    """More rows than a block for each multiprocessor takes: two blocks of the kernel are on each."""
+    return l2_normalize(x)
+
+
+def many_rows_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 1056, 100),)
+
+
 def mean_of_activation(x, bias):
     """A mean over an activation of a sum, in three dimensions, with its own scale per row and column."""
     h = torch.nn.functional.silu(x + bias)
@@ -68,4 +77,4 @@ def strided_rows_inputs(rank, world_size, device, trial=0):
     return _tensor(rank, trial, device, 21, 48, dtype="bf16"), _tensor(rank, trial, device, 1, 21, dtype="bf16", seed=2)
 
 
-PROGRAMS = ("l2_normalize", "mean_of_activation", "over_two_dimensions", "half_precision", "strided_rows")
+PROGRAMS = ("l2_normalize", "many_rows", "mean_of_activation", "over_two_dimensions", "half_precision", "strided_rows")

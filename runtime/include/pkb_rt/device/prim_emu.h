@@ -14,6 +14,7 @@ extern "C" __attribute__((visibility("default"))) void pkb_bind_hooks(const pkb_
 
 #define PKB_KERNEL(name, threads, min_blocks, W, P)                                                                              \
   static void name##_body(const pkb::Args<W, P> &args);                                                                          \
+  extern "C" __attribute__((visibility("default"))) const int name##_min_blocks = min_blocks;                                    \
   extern "C" __attribute__((visibility("default"))) void name(const void *args) {                                               \
     name##_body(*static_cast<const pkb::Args<W, P> *>(args));                                                                    \
   }                                                                                                                              \
