@@ -136,3 +136,22 @@ def halo(x):
     for each in dist.batch_isend_irecv(work) if work else []:
         each.wait()
     return (out[:-2] + out[1:-1] + out[2:]) / 3
+
+
+def kept(x):
+    """Columns of what one rank writes in place: their copy keeps the gaps between them, and what lies behind it stays as it was."""
+    w, r = dist.get_world_size(), dist.get_rank()
+    ends = dist.new_group([0, w - 1] if w > 1 else [0])
+    t = x.repeat(8, 1) * 0.5
+    u, o = t.clone(), t * 3
+    if r in (0, w - 1):
+        dist.all_reduce(u, group=ends)
+    else:
+        u.mul_(1.5)
+    some = t.clone()
+    if r == 0:
+        some.mul_(1.5)
+    first, middle = t[:, :4].contiguous(), t[1:, 1:5].contiguous()
+    total = middle.clone()
+    dist.all_reduce(total)
+    return u, o, some, first, middle, total
