@@ -155,3 +155,29 @@ def kept(x):
     total = middle.clone()
     dist.all_reduce(total)
     return u, o, some, first, middle, total
+
+
+def unread(x):
+    """Collectives whose results nobody reads, alone and with operators before and after them; on one rank somebody does."""
+    y = x.clone()
+    dist.all_reduce(y)
+    z = x + 1
+    dist.all_reduce(z)
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x * 2)
+    after = x * 3
+    dist.all_reduce(after)
+    after.mul_(2)
+    read = x * 4
+    dist.all_reduce(read)
+    return read * 2 if dist.get_rank() == 0 else x * 1
+
+
+def unread_by_all(x):
+    """A collective of a computed tensor that no rank reads."""
+    z = x + 1
+    dist.all_reduce(z)
+    y = x - 1
+    dist.all_reduce(y)
+    y.mul_(2)
+    return x * 1
