@@ -11,6 +11,7 @@
 #include "passes/Lowering/FusedKernels.h"
 #include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
+#include "pkb/Analysis/Reach.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -92,17 +93,6 @@ MemRefType Bufferizer::memoryType(RankedTensorType type, int64_t origin) {
     return MemRefType::get(type.getShape(), type.getElementType());
   return MemRefType::get(type.getShape(), type.getElementType(),
                          StridedLayoutAttr::get(type.getContext(), offset, layout.strides));
-}
-
-/// Elements from the first of a memref of static layout to the end of its last.
-static int64_t reachOf(MemRefType type) {
-  int64_t offset = 0, reach = 1;
-  SmallVector<int64_t> strides;
-  if (type.getNumElements() == 0 || failed(type.getStridesAndOffset(strides, offset)))
-    return 0;
-  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides))
-    reach += (size - 1) * stride;
-  return reach;
 }
 
 static int64_t offsetOf(Value value) { return aten::getLayout(cast<RankedTensorType>(value.getType())).offset; }

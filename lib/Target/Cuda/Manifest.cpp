@@ -4,6 +4,7 @@
 #include "Manifest.h"
 
 #include "AtenStep.h"
+#include "pkb/Analysis/Reach.h"
 #include "pkb_rt/layout.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -38,6 +39,9 @@ static json::Object describe(MemRefType type) {
                       {"strides", json::Array(ArrayRef<int64_t>(strides))}};
 }
 
+/// Bytes from the first of a memref to the end of its last element.
+static int64_t bytesOf(MemRefType type) { return reachOf(type) * xfer::elementBytes(type.getElementType()); }
+
 int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object fields) {
   auto type = dyn_cast<MemRefType>(value.getType());
   json::Object slot = describe(type ? type : MemRefType::get({}, value.getType()));
@@ -48,7 +52,21 @@ int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object field
   slot["kind"] = kind;
   slots.push_back(std::move(slot));
   slotOf[value] = id;
+  // What an operator returns has the strides it likes.
+  roomOf[value] = kind == "aten" || !type ? std::numeric_limits<int64_t>::max() : bytesOf(type);
   return id;
+}
+
+/// A window of another slot, from element `offset` on, counted in elements of the window.
+LogicalResult ManifestBuilder::addView(Operation *view, int64_t offset) {
+  Value window = view->getResult(0), source = view->getOperand(0);
+  auto type = cast<MemRefType>(window.getType());
+  int64_t begin = offset * xfer::elementBytes(type.getElementType()), bytes = bytesOf(type), room = roomOf.lookup(source);
+  if (offset < 0 || (bytes > 0 && begin + bytes > room))
+    return view->emitOpError() << "must lie in the " << room << " bytes of memory from its source on, got: bytes " << begin << " to " << begin + bytes;
+  addSlot(window, "view", json::Object{{"of", slotOf.lookup(source)}, {"offset", offset}});
+  roomOf[window] = room == std::numeric_limits<int64_t>::max() ? room : room - begin;
+  return success();
 }
 
 /// The slot of an operand; null if it does not exist on this rank.
@@ -73,8 +91,6 @@ static Value rootOf(Value value) {
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }
-
-static int64_t bytesOf(MemRefType type) { return type.getNumElements() * xfer::elementBytes(type.getElementType()); }
 
 /// True if a caller who allocates memory of this type gets all of a storage of as many bytes, in some order.
 static bool coversStorage(MemRefType window, MemRefType storage) {
@@ -157,7 +173,7 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
       }
       auto type = cast<MemRefType>(value.getType());
       addSlot(value, "temporary", json::Object{{"workspace", workspace}});
-      workspace += llvm::alignTo(type.getNumElements() * xfer::elementBytes(type.getElementType()), 256);
+      workspace += llvm::alignTo(bytesOf(type), 256);
     } else if (auto cast = dyn_cast<memref::ReinterpretCastOp>(op)) {
       if (slotOf.count(cast.getResult()))
         continue;
@@ -165,12 +181,13 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
       SmallVector<int64_t> strides;
       if (failed(llvm::cast<MemRefType>(cast.getType()).getStridesAndOffset(strides, offset)))
         return cast.emitOpError() << "must have static strides to be emitted";
-      addSlot(cast.getResult(), "view", json::Object{{"of", slotOf.lookup(cast.getSource())}, {"offset", offset}});
+      if (failed(addView(cast, offset)))
+        return failure();
     } else if (auto read = dyn_cast<cuda::HostReadOp>(op)) {
       addSlot(read.getResult(), "aten", json::Object{{"device", "cpu"}});
     } else if (auto bitcast = dyn_cast<cuda::BitcastOp>(op)) {
-      if (!slotOf.count(bitcast.getResult()))
-        addSlot(bitcast.getResult(), "view", json::Object{{"of", slotOf.lookup(bitcast.getSource())}, {"offset", 0}});
+      if (!slotOf.count(bitcast.getResult()) && failed(addView(bitcast, 0)))
+        return failure();
     } else if (auto constant = dyn_cast<memref::GetGlobalOp>(op)) {
       if (failed(addConstant(constant)))
         return failure();
@@ -333,6 +350,7 @@ void ManifestBuilder::addKernels() {
 /// What a rank needs to know of its program.
 FailureOr<json::Object> ManifestBuilder::buildProgram(func::FuncOp function) {
   slotOf.clear();
+  roomOf.clear();
   outputOf.clear();
   for (json::Array *list : {&slots, &steps, &endSteps, &arguments, &outputs})
     list->clear();

@@ -34,6 +34,7 @@ private:
   llvm::LogicalResult addConstant(mlir::memref::GetGlobalOp use);
   void addKernels();
   int64_t addSlot(mlir::Value value, llvm::StringRef kind, llvm::json::Object fields);
+  llvm::LogicalResult addView(mlir::Operation *view, int64_t offset);
   int64_t addGroup(comm::GroupAttr group);
   llvm::json::Value slotJson(mlir::Value operand) const;
   llvm::json::Value callStep(aten::CallOp call);
@@ -42,6 +43,7 @@ private:
 
   mlir::ModuleOp module;
   llvm::DenseMap<mlir::Value, int64_t> slotOf;
+  llvm::DenseMap<mlir::Value, int64_t> roomOf; // bytes from a slot's first to the end of the memory it lies in
   llvm::DenseMap<mlir::Value, int64_t> outputOf; // allocations that are memory of the caller
   llvm::DenseMap<mlir::Attribute, int64_t> groupOf;
   llvm::json::Array slots, steps, endSteps, arguments, outputs; // of one program

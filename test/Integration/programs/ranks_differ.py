@@ -136,3 +136,48 @@ def halo(x):
     for each in dist.batch_isend_irecv(work) if work else []:
         each.wait()
     return (out[:-2] + out[1:-1] + out[2:]) / 3
+
+
+def kept(x):
+    """Columns of what one rank writes in place: their copy keeps the gaps between them, and what lies behind it stays as it was."""
+    w, r = dist.get_world_size(), dist.get_rank()
+    ends = dist.new_group([0, w - 1] if w > 1 else [0])
+    t = x.repeat(8, 1) * 0.5
+    u, o = t.clone(), t * 3
+    if r in (0, w - 1):
+        dist.all_reduce(u, group=ends)
+    else:
+        u.mul_(1.5)
+    some = t.clone()
+    if r == 0:
+        some.mul_(1.5)
+    first, middle = t[:, :4].contiguous(), t[1:, 1:5].contiguous()
+    total = middle.clone()
+    dist.all_reduce(total)
+    return u, o, some, first, middle, total
+
+
+def unread(x):
+    """Collectives whose results nobody reads, alone and with operators before and after them; on one rank somebody does."""
+    y = x.clone()
+    dist.all_reduce(y)
+    z = x + 1
+    dist.all_reduce(z)
+    parts = [torch.empty_like(x) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, x * 2)
+    after = x * 3
+    dist.all_reduce(after)
+    after.mul_(2)
+    read = x * 4
+    dist.all_reduce(read)
+    return read * 2 if dist.get_rank() == 0 else x * 1
+
+
+def unread_by_all(x):
+    """A collective of a computed tensor that no rank reads."""
+    z = x + 1
+    dist.all_reduce(z)
+    y = x - 1
+    dist.all_reduce(y)
+    y.mul_(2)
+    return x * 1

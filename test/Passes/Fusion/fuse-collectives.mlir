@@ -233,3 +233,20 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %1 : tensor<64xf32>
   }
 }
+
+// -----
+
+// The peers count on a collective whose result nobody reads: it stays, in a kernel of its own.
+// CHECK-LABEL: func.func @unread
+// CHECK: aten.call "aten::add"
+// CHECK-NEXT: comm.all_reduce
+// CHECK-NOT: comm.fused
+// CHECK: return %arg0
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: nobody reads what it gives
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @unread(%x: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = aten.call "aten::add" overload "Tensor"(%x) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8xf32>
+    return %x : tensor<8xf32>
+  }
+}
