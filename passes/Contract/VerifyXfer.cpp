@@ -52,12 +52,30 @@ static void checkOrder(TransferModel &model, ArrayRef<int64_t> chunks, int64_t s
     checkContributions(model, reporter);
 }
 
+/// True if all elements of a window of an argument are elements of that argument, whose own lie side by side from its pointer on.
+static bool isInside(memref::ReinterpretCastOp window) {
+  auto whole = cast<MemRefType>(xfer::argumentBehind(window).getType()), type = window.getType();
+  int64_t reach = 0;
+  SmallVector<int64_t> strides;
+  if (!whole.hasStaticShape() || !whole.getLayout().isIdentity() || !type.hasStaticShape() || failed(type.getStridesAndOffset(strides, reach)) ||
+      ShapedType::isDynamic(reach) || reach < 0 || llvm::any_of(strides, [](int64_t stride) { return ShapedType::isDynamic(stride) || stride < 0; }))
+    return false;
+  if (type.getNumElements() == 0)
+    return true;
+  for (auto [size, stride] : llvm::zip_equal(type.getShape(), strides))
+    reach += (size - 1) * stride;
+  return reach < whole.getNumElements();
+}
+
 static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
   TransferReporter reporter;
-  for (Operation &op : kernel.getEntry())
+  for (Operation &op : kernel.getEntry()) {
     if (!isa<xfer::SymmBufferOp, xfer::FlagsOp, xfer::PipelineOp, xfer::SyncOp>(op) &&
         !(isa<memref::ReinterpretCastOp>(op) && xfer::argumentBehind(op.getResult(0))))
       reporter.report(TransferCode::NotUnderstood, &op, "it must not stand at the top of a kernel");
+    else if (auto window = dyn_cast<memref::ReinterpretCastOp>(op); window && !isInside(window))
+      reporter.report(TransferCode::NotUnderstood, &op, "a window must lie in its argument, which must be contiguous, both of static layout");
+  }
   if (reporter.failed())
     return false;
   checkRoom(kernel, limits, reporter);

@@ -131,7 +131,7 @@ FailureOr<Value> RowBody::addressOf(Operation *op, Value memory, int64_t width, 
     Value part = arith::MulIOp::create(at, loc, along, indexConstant(at, loc, stride * bytes));
     place = place ? arith::AddIOp::create(at, loc, place, part).getResult() : part;
   }
-  Value pointer = createPointer<cuda::PointerOp>(at, loc, indexConstant(at, loc, argument.getArgNumber()));
+  Value pointer = argumentAddress(at, loc, memory);
   return place ? createPointer<cuda::AdvanceOp>(at, loc, pointer, place) : pointer;
 }
 

@@ -13,6 +13,23 @@ Value pkb::indexConstant(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
+/// Bytes from the first element of the argument behind `memory`, where its pointer points to, to the first element of `memory`.
+static int64_t bytesIntoArgument(Value memory) {
+  auto type = cast<MemRefType>(memory.getType());
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;
+  if (isa<BlockArgument>(memory) || failed(type.getStridesAndOffset(strides, offset)))
+    return 0;
+  return offset * xfer::elementBytes(type.getElementType());
+}
+
+Value pkb::argumentAddress(OpBuilder &builder, Location loc, Value memory) {
+  Value number = indexConstant(builder, loc, xfer::argumentBehind(memory).getArgNumber());
+  Value pointer = createPointer<cuda::PointerOp>(builder, loc, number);
+  int64_t away = bytesIntoArgument(memory);
+  return away ? createPointer<cuda::AdvanceOp>(builder, loc, pointer, indexConstant(builder, loc, away)) : pointer;
+}
+
 /// The chunk that `op` accesses; a map has none.
 static Value chunkOf(Operation &op) {
   for (Value operand : op.getOperands())
@@ -94,14 +111,14 @@ static std::optional<StridedWindow> windowOf(Value memory) {
 
 /// Address of element `start` of a tensor in ordinary memory, or of its first where its elements do not follow each other.
 Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, Value start, Type tile) {
-  Value number;
+  Value pointer;
   if (auto select = memory.getDefiningOp<xfer::SelectOp>()) {
     Value first = indexConstant(builder, loc, cast<BlockArgument>(select.getTensors().front()).getArgNumber());
-    number = arith::AddIOp::create(builder, loc, first, mapping.lookup(select.getRank()));
+    Value number = arith::AddIOp::create(builder, loc, first, mapping.lookup(select.getRank()));
+    pointer = createPointer<cuda::PointerOp>(builder, loc, number);
   } else {
-    number = indexConstant(builder, loc, xfer::argumentBehind(memory).getArgNumber());
+    pointer = argumentAddress(builder, loc, memory);
   }
-  Value pointer = createPointer<cuda::PointerOp>(builder, loc, number);
   if (windowOf(memory))
     return pointer; // elements are found one vector after the other
   // Tiles that are computed with may have elements of other types than the message's.

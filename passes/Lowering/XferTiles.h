@@ -84,6 +84,9 @@ llvm::FailureOr<mlir::Value> vectorizeBody(mlir::OpBuilder &builder, xfer::MapOp
 /// An index constant.
 mlir::Value indexConstant(mlir::OpBuilder &builder, mlir::Location loc, int64_t value);
 
+/// Address of the first element of `memory`, an argument of the kernel or a window of one.
+mlir::Value argumentAddress(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory);
+
 /// An op of level L3 with one result of type index, or !cuda.ptr.
 template <typename Op, typename... Args>
 mlir::Value createIndex(mlir::OpBuilder &builder, mlir::Location loc, Args... args) {

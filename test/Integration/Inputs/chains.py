@@ -122,4 +122,60 @@ def long_mean_inputs(rank, world_size, device, trial=0):
     return _tensor(rank, trial, device, 3072, 512, dtype="bf16"), _tensor(rank, trial, device, 512, dtype="bf16", seed=3)
 
 
-PROGRAMS = ("transposed_exchange_scatter", "scatter_gather", "gather_scatter", "twice_reduced", "there_and_back", "larger")
+def slice_summed_again(x):
+    """A sum, and the sum of a few of its rows: a window with an offset that no 16 bytes divide, shorter than the last chunk."""
+    total = x.clone()
+    dist.all_reduce(total)
+    rows = total[1:4].clone()
+    dist.all_reduce(rows)
+    return total, rows
+
+
+def slice_summed_again_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 12, 6),)
+
+
+def columns_of_mean(x):
+    """A mean, and the maximum of some of its columns, in halves: a window with an offset whose elements do not follow each other."""
+    mean = x.clone()
+    dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+    columns = mean[2:, 1:4].contiguous()
+    dist.all_reduce(columns, op=dist.ReduceOp.MAX)
+    return mean, columns
+
+
+def columns_of_mean_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 11, 7, dtype="bf16"),)
+
+
+def tail_gathered(x):
+    """A sum of several chunks, of which the end, of another length and from the middle of a chunk on, is gathered."""
+    total = x.clone()
+    dist.all_reduce(total)
+    end = total[4099:]
+    whole = end.new_empty(dist.get_world_size() * end.shape[0])
+    dist.all_gather_into_tensor(whole, end)
+    return total, whole
+
+
+def tail_gathered_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 6001, dtype="f16"),)
+
+
+def equal_halves(x):
+    """The second half of a scattered sum is gathered: as long as a half, but other elements than those that a block has written."""
+    world = dist.get_world_size()
+    part = x.new_empty(x.shape[0] // world)
+    dist.reduce_scatter_tensor(part, x)
+    half = part[part.shape[0] // 2:]
+    whole = half.new_empty(world * half.shape[0])
+    dist.all_gather_into_tensor(whole, half)
+    return whole, part
+
+
+def equal_halves_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 2 * 2050 * world_size),)
+
+
+PROGRAMS = ("transposed_exchange_scatter", "scatter_gather", "gather_scatter", "twice_reduced", "there_and_back", "larger",
+            "slice_summed_again", "columns_of_mean", "tail_gathered", "equal_halves")

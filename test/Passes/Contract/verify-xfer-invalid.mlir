@@ -1671,3 +1671,24 @@ func.func @main(%in: memref<4xi16>, %out: memref<4xi16>) {
   xfer.library_call nccl (%in, %out) in <[[0, 1]]> reduce sum calls [#xfer.call<function = all_reduce, count = 4, to = 1>] : memref<4xi16>, memref<4xi16>
   return
 }
+
+// -----
+
+// XV001: a window that reaches behind its argument.
+xfer.kernel @window_outside group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) fused {
+^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
+  %right = memref.reinterpret_cast %in to offset: [2], sizes: [2, 3], strides: [3, 1] : memref<8xf32> to memref<2x3xf32, strided<[3, 1], offset: 2>>
+  // expected-error @+1 {{'memref.reinterpret_cast' op XV001: an operation or a rank that the proof does not understand: a window must lie in its argument, which must be contiguous, both of static layout}}
+  %behind = memref.reinterpret_cast %in to offset: [3], sizes: [2, 3], strides: [3, 1] : memref<8xf32> to memref<2x3xf32, strided<[3, 1], offset: 3>>
+}
+
+// -----
+
+// XV001: a window of an argument whose pointer is not that of its memory.
+xfer.kernel @window_of_a_window group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) fused {
+^bb0(%in: memref<8xf32, strided<[1], offset: 4>>, %out: memref<16xf32>):
+  // expected-error @+1 {{'memref.reinterpret_cast' op XV001: an operation or a rank that the proof does not understand: a window must lie in its argument, which must be contiguous, both of static layout}}
+  %first = memref.reinterpret_cast %in to offset: [4], sizes: [4], strides: [1] : memref<8xf32, strided<[1], offset: 4>> to memref<4xf32, strided<[1], offset: 4>>
+}

@@ -105,6 +105,58 @@ xfer.kernel @own_block_only group(<[[0, 1]]>)
 
 // -----
 
+// XV508: other blocks have written what a block reads, by a window as long as what is left, of its second half twice.
+xfer.kernel @further_on group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 2, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) fused {
+^bb0(%x: memref<16xf32>, %left: memref<8xf32>, %y: memref<16xf32>):
+  %further = memref.reinterpret_cast %left to offset: [4], sizes: [2, 4], strides: [0, 1] : memref<8xf32> to memref<2x4xf32, strided<[0, 1], offset: 4>>
+  %b = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 implements reduce_scatter produce {
+  ^bb0(%k: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %t = xfer.load %x part %peer chunk %k : memref<16xf32> -> <f32>
+      %p = xfer.put %t into %b peer %peer chunk %k by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    }
+    xfer.signal %f chunk %k
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+    %here = xfer.wait %f chunk %k
+    %me = xfer.own_rank
+    %own = xfer.load %x part %me chunk %k : memref<16xf32> -> <f32>
+    %all:2 = xfer.contributions %b own %own chunk %k after %here : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f32>
+    %sum = xfer.map %all#0, %all#1 {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.addf %a, %c : f32
+      xfer.yield %0 : f32
+    } : (!xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
+    // expected-note @+1 {{the store}}
+    xfer.store %sum to %left chunk %k : <f32>, memref<8xf32>
+  }
+  %d = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  xfer.sync block
+  xfer.pipeline 8 by 4 implements all_gather produce {
+  ^bb0(%k: !xfer.chunk):
+    %me = xfer.own_rank
+    // expected-error @+1 {{'xfer.load' op XV508: what an earlier phase has written is read without a sync of the blocks that have written it: argument 1 is written in phase 0 and read in phase 1 by other blocks, so the xfer.sync in between must be of scope grid}}
+    %t = xfer.load %further chunk %k : memref<2x4xf32, strided<[0, 1], offset: 4>> -> <f32>
+    %p = xfer.put %t into %d chunk %k by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.store %t to %y part %me chunk %k : <f32>, memref<16xf32>
+    xfer.signal %f chunk %k after %p
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %f peer %peer chunk %k
+      %t = xfer.consume %d peer %peer chunk %k after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %t to %y part %peer chunk %k : <f32>, memref<16xf32>
+    }
+  }
+}
+
+// -----
+
 // XV508: the second phase cuts other chunks.
 xfer.kernel @other_chunks group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 2, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) fused {

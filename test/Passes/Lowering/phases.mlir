@@ -79,4 +79,37 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     }
     return %r : tensor<2x8xf32>
   }
+
+  // A slice of what is left is a window from its offset on: of other blocks, and 3 x 4 bytes into the argument.
+  // XFER-LABEL: xfer.kernel @fused_2
+  // XFER: ^bb0(%{{.*}}: memref<16xf32>, %[[S:.*]]: memref<8xf32>, %{{.*}}: memref<10xf32>):
+  // XFER: %[[SLICE:.*]] = memref.reinterpret_cast %[[S]] to offset: [3], sizes: [5], strides: [1]
+  // XFER: xfer.store %{{.*}} to %[[S]] chunk
+  // XFER: xfer.sync grid
+  // XFER: xfer.load %[[SLICE]] chunk
+  // CUDA-LABEL: cuda.kernel @fused_2
+  // CUDA: cuda.wait_blocks
+  // CUDA: scf.for
+  // CUDA: cuda.pointer
+  // CUDA-NEXT: %[[BYTES:.*]] = arith.constant 12 : index
+  // CUDA-NEXT: cuda.advance %{{.*}}, %[[BYTES]]
+  func.func @sliced(%x: tensor<16xf32>) -> tensor<10xf32> {
+    %r = comm.fused(%x) : (tensor<16xf32>) -> tensor<10xf32> attributes {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 16, depth = 1, slots = 4, unroll = 1>} {
+    ^bb0(%a: tensor<16xf32>):
+      %1 = comm.fused(%a) : (tensor<16xf32>) -> tensor<8xf32> {
+      ^bb0(%b: tensor<16xf32>):
+        %2 = comm.reduce_scatter sum %b in <[[0, 1]]> accumulate f32 : (tensor<16xf32>) -> tensor<8xf32>
+        comm.yield %2 : tensor<8xf32>
+      }
+      %3 = comm.fused(%1) : (tensor<8xf32>) -> tensor<10xf32> {
+      ^bb0(%b: tensor<8xf32>):
+        %4 = aten.as_strided %b : tensor<8xf32> -> tensor<5xf32, #aten.strided<[1], 3>>
+        %5 = aten.call "aten::clone"(%4) args [#aten.operand<0>] kwargs {memory_format = #aten.memory_format<contiguous>} returns [#aten.result<0>] : (tensor<5xf32, #aten.strided<[1], 3>>) -> tensor<5xf32>
+        %6 = comm.all_gather %5 in <[[0, 1]]> : (tensor<5xf32>) -> tensor<10xf32>
+        comm.yield %6 : tensor<10xf32>
+      }
+      comm.yield %3 : tensor<10xf32>
+    }
+    return %r : tensor<10xf32>
+  }
 }
