@@ -18,7 +18,7 @@ import warnings
 
 import torch
 import torch.distributed as dist
-from binding_test import program_text, write_artefact  # beside this file
+from binding_test import doubling_text, program_text, write_artefact  # beside this file
 from torch.testing._internal.distributed.multi_threaded_pg import _install_threaded_pg, _uninstall_threaded_pg
 
 import pkb
@@ -197,20 +197,7 @@ class Artefacts(unittest.TestCase):
 
     def test_torch_compile_takes_the_callable(self):
         """A call is one node of the graph; one that does not fit, or that would be differentiated, is left to the eager callable."""
-        text = program_text(
-            world_size=1, groups=[{"id": 0, "partition": [[0]]}],
-            kernels=[{"name": "copy", "block": 128, "grid": [1, 1], "ranks": 1, "pointers": 2}],
-            steps=[{"kind": "launch", "kernel": "copy", "group": 0, "grid": 1, "block": 128, "pointers": [{"slot": 0}, {"slot": 1}]}],
-        )
-        text = text[: text.index("#include")] + """#include "pkb_rt/device.h"
-PKB_KERNEL(copy, 128, 1, 1, 2) {
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
-  pkb::for_each<1>(4, [&](int64_t i) { return pkb::load<float, 4>(pkb::pointer(args, 0), i, 15) * pkb::splat<float, 4>(2.0f); },
-                   [&](int64_t i, const auto &v) { pkb::store(pkb::pointer(args, 1), i, 15, v); });
-  pkb::epoch_end<2>(args, epoch);
-}
-"""
-        write_artefact(self.path, text, {**files(), "source/model.py": b"def solution(x):\n    return [x + x]\n"})
+        write_artefact(self.path, doubling_text(), {**files(), "source/model.py": b"def solution(x):\n    return [x + x]\n"})
         targets = []
 
         def backend(module, inputs):

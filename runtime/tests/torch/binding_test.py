@@ -66,6 +66,23 @@ def program_text(in_place=False, **changes):
     return f"/* pkb-manifest\n{json.dumps(manifest)}\n*/\n{KERNEL.replace('LENGTH', 'int64_t(15)')}"
 
 
+def doubling_text():
+    """Twice its argument, f32 [3, 5], on one rank."""
+    text = program_text(
+        world_size=1, groups=[{"id": 0, "partition": [[0]]}],
+        kernels=[{"name": "copy", "block": 128, "grid": [1, 1], "ranks": 1, "pointers": 2}],
+        steps=[{"kind": "launch", "kernel": "copy", "group": 0, "grid": 1, "block": 128, "pointers": [{"slot": 0}, {"slot": 1}]}],
+    )
+    return text[: text.index("#include")] + """#include "pkb_rt/device.h"
+PKB_KERNEL(copy, 128, 1, 1, 2) {
+  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  pkb::for_each<1>(4, [&](int64_t i) { return pkb::load<float, 4>(pkb::pointer(args, 0), i, 15) * pkb::splat<float, 4>(2.0f); },
+               [&](int64_t i, const auto &v) { pkb::store(pkb::pointer(args, 1), i, 15, v); });
+  pkb::epoch_end<2>(args, epoch);
+}
+"""
+
+
 class _File(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char_p), ("data", ctypes.c_char_p), ("bytes", ctypes.c_size_t)]
 
@@ -210,19 +227,7 @@ class Ranks(unittest.TestCase):
         """In a graph of torch.compile the program is one node, its shapes are known, and its writes are seen."""
         from torch._subclasses.fake_tensor import FakeTensorMode
 
-        text = program_text(
-            world_size=1, groups=[{"id": 0, "partition": [[0]]}],
-            kernels=[{"name": "copy", "block": 128, "grid": [1, 1], "ranks": 1, "pointers": 2}],
-            steps=[{"kind": "launch", "kernel": "copy", "group": 0, "grid": 1, "block": 128, "pointers": [{"slot": 0}, {"slot": 1}]}],
-        )
-        text = text[: text.index("#include")] + """#include "pkb_rt/device.h"
-PKB_KERNEL(copy, 128, 1, 1, 2) {
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
-  pkb::for_each<1>(4, [&](int64_t i) { return pkb::load<float, 4>(pkb::pointer(args, 0), i, 15) * pkb::splat<float, 4>(2.0f); },
-                   [&](int64_t i, const auto &v) { pkb::store(pkb::pointer(args, 1), i, 15, v); });
-  pkb::epoch_end<2>(args, epoch);
-}
-"""
+        text = doubling_text()
         with tempfile.TemporaryDirectory() as folder, pkb.Emulator(1) as machine:
             path = pathlib.Path(folder) / "p.cu"
             path.write_text(text)
