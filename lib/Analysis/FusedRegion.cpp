@@ -329,6 +329,12 @@ LogicalResult FusedRegion::check(std::string &why) {
   return overRows() ? checkRows(why) : checkElements(why);
 }
 
+SmallVector<comm::CollectiveOpInterface> pkb::collectivesOf(Operation *op) {
+  if (auto fused = dyn_cast<comm::FusedOp>(op))
+    return fused.getCollectives();
+  return {cast<comm::CollectiveOpInterface>(op)};
+}
+
 LogicalResult pkb::checkFused(comm::FusedOp op, std::string &why) {
   SmallVector<comm::FusedOp> phases = comm::getPhases(op);
   if (phases.empty())

@@ -55,12 +55,6 @@ private:
 
 static bool isRegionOrCollective(Operation *op) { return op && isa<comm::FusedOp, comm::CollectiveOpInterface>(op); }
 
-static SmallVector<comm::CollectiveOpInterface> collectivesOf(Operation *op) {
-  if (auto fused = dyn_cast<comm::FusedOp>(op))
-    return fused.getCollectives();
-  return {cast<comm::CollectiveOpInterface>(op)};
-}
-
 /// The tensor that `value` is a view of, or itself.
 static Value baseOf(Value value) {
   while (auto view = value.getDefiningOp<aten::AsStridedOp>())

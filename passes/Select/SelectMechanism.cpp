@@ -61,7 +61,6 @@ private:
   void considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                      std::optional<xfer::Mechanism> wanted);
-
 };
 
 } // namespace
@@ -100,13 +99,6 @@ static const Choice *bestOf(ArrayRef<Choice> choices, std::optional<xfer::Mechan
         (!best || choice.predictedUs < best->predictedUs))
       best = &choice;
   return best;
-}
-
-/// The collectives that `op` is or holds.
-static SmallVector<comm::CollectiveOpInterface> collectivesOf(Operation *op) {
-  if (auto fused = dyn_cast<comm::FusedOp>(op))
-    return fused.getCollectives();
-  return {cast<comm::CollectiveOpInterface>(op)};
 }
 
 /// The predicted times, or why there are none.

@@ -25,6 +25,9 @@ enum class OperandAccess {
 /// On which side of the exchange a value is computed.
 enum class FusedSide { Message, Result };
 
+/// The collectives that `op` is, or holds if it is a region, in order.
+llvm::SmallVector<comm::CollectiveOpInterface> collectivesOf(mlir::Operation *op);
+
 /// Fails where `op`, a region with one collective or a chain of phases, has no form as one kernel; `why` says so in
 /// words for the author of the program.
 llvm::LogicalResult checkFused(comm::FusedOp op, std::string &why);
