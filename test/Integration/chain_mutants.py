@@ -8,6 +8,7 @@ meet); one count more in the last meeting, or one less in the first; the barrier
 itself; and calls that all use one half of staging, for who has ended a call of two phases knows that all others have read what the first one brought.
 """
 import argparse
+import functools
 import os
 import sys
 import tempfile
@@ -38,7 +39,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=16)
     options = parser.parse_args()
-    killed, alive, tried = 0, [], 0
+    tally = mutants.Tally(options.seeds)
     with tempfile.TemporaryDirectory() as folder:
         for kind, mechanism in (("turning", "ldst"), ("turning", "ll"), ("straight", "ldst")):
             chain = chain_cells.Chain(kind, options.ranks)
@@ -47,22 +48,13 @@ def main():
             with open(source, "w", encoding="utf-8") as f:
                 f.write(chain.text(mechanism))
             if error := executions.compile_program(source, path, options.ranks):
-                alive.append(f"{label}: {error}")
+                tally.fault(label, error)
                 continue
             manifest = executions.manifest_of(path)
-            for seed in range(3):
-                if found := mutants.outcome(chain, options.ranks, path, manifest, seed, None):
-                    alive.append(f"{label} without a mutant: {found}")
-            for index, site in enumerate(manifest["sites"]):
-                for mutant in kinds_of(manifest["sites"], index, kind == "straight"):
-                    tried += 1
-                    if any(mutants.outcome(chain, options.ranks, path, manifest, seed, (site["id"], mutant)) for seed in range(options.seeds)):
-                        killed += 1
-                    else:
-                        alive.append(f"{label}: {mutant} of {site['primitive']}, site {site['id']}")
-    print("\n".join(alive))
-    print(f"{killed} of {tried} mutants killed")
-    return 1 if alive or not tried else 0
+            sites = manifest["sites"]
+            tally.count(label, sites, lambda index, sites=sites, kind=kind: kinds_of(sites, index, kind == "straight"),
+                        functools.partial(mutants.outcome, chain, options.ranks, path, manifest))  # fmt: skip
+    return tally.status()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 What is right is what the program computes without a mutant; that this is what the original computes is seen by fused_rows.py and fused_elements.py.
 """
 import argparse
+import functools
 import importlib.util
 import json
 import os
@@ -79,32 +80,21 @@ def main():
     parser.add_argument("--ranks", type=int, default=3)
     parser.add_argument("--seeds", type=int, default=16)
     options = parser.parse_args()
-    killed, alive, tried = 0, [], 0
+    tally = mutants.Tally(options.seeds)
     with tempfile.TemporaryDirectory() as folder:
         for program in PROGRAMS:
             for mechanism in ("ldst", "ll"):
                 fused = Fused(*program, options.ranks, mechanism, folder)
                 if fused.error:
-                    alive.append(f"{fused.label}: {fused.error}")
+                    tally.fault(fused.label, fused.error)
                     continue
                 manifest = executions.manifest_of(fused.path)
-                steps = [step["kind"] for step in manifest["steps"]]
+                sites, steps = manifest["sites"], [step["kind"] for step in manifest["steps"]]
                 if steps != ["launch"]:
-                    alive.append(f"{fused.label} is not one kernel: {steps}")
+                    tally.fault(fused.label, f"not one kernel: {steps}")
                     continue
-                for seed in range(3):
-                    if found := fused.run(manifest, seed):
-                        alive.append(f"{fused.label} without a mutant: {found}")
-                for site in manifest["sites"]:
-                    for kind in mutants.KINDS[site["primitive"]]:
-                        tried += 1
-                        if any(fused.run(manifest, seed, (site["id"], kind)) for seed in range(options.seeds)):
-                            killed += 1
-                        else:
-                            alive.append(f"{fused.label}: {kind} of {site['primitive']}, site {site['id']}")
-    print("\n".join(alive))
-    print(f"{killed} of {tried} mutants of fused kernels killed")
-    return 1 if alive or not tried else 0
+                tally.count(fused.label, sites, lambda index, sites=sites: mutants.KINDS[sites[index]["primitive"]], functools.partial(fused.run, manifest))
+    return tally.status()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ A program per collective by ldst, with several chunks per block in a ring, and s
 seeds shows it.
 """
 import argparse
+import functools
 import os
 import sys
 import tempfile
@@ -74,6 +75,35 @@ def outcome(cell, ranks, path, manifest, seed, mutant):
     return ""
 
 
+class Tally:
+    """Mutants tried and killed. A `run` is a function of (seed, mutant) to what shows, "" if nothing; mutant: (site, kind), or None for the program as it is."""
+
+    def __init__(self, seeds):
+        self.seeds, self.tried, self.killed, self.alive = seeds, 0, 0, []
+
+    def fault(self, label, text):
+        self.alive.append(f"{label}: {text}")
+
+    def count(self, label, sites, kinds, run):
+        """Every mutant that kinds(index of the site) names, after three runs of the program as it is."""
+        for seed in range(3):
+            if found := run(seed, None):
+                self.fault(label, f"without a mutant: {found}")
+        for index, site in enumerate(sites):
+            for kind in kinds(index):
+                self.tried += 1
+                if any(run(seed, (site["id"], kind)) for seed in range(self.seeds)):
+                    self.killed += 1
+                else:
+                    self.fault(label, f"{kind} of {site['primitive']}, site {site['id']}")
+
+    def status(self):
+        """Prints what is alive and the counts; the exit status of the test."""
+        print("\n".join(self.alive))
+        print(f"{self.killed} of {self.tried} mutants killed")
+        return 1 if self.alive or not self.tried else 0
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--ranks", type=int, default=3)
@@ -89,27 +119,19 @@ def main():
             chosen.append((cells.Cell(name, torch.bfloat16, 96, everybody, kind, salt=1), COPIES))
         if name in ("reduce_scatter", "all_gather_v"):
             chosen.append((cells.Cell(name, torch.bfloat16, 40, everybody, kind, salt=1), LINES))
-    killed, alive, tried = 0, [], 0
+    tally = Tally(options.seeds)
     with tempfile.TemporaryDirectory() as folder:
         for cell, schedule in chosen:
+            label = f"{cell.label()} by {mechanism_of(schedule)}"
             source, path = program(cell, options.ranks, folder, schedule)
             if error := executions.compile_program(source, path, options.ranks):
-                alive.append(f"{cell.label()}: {error}")
+                tally.fault(label, error)
                 continue
             manifest = executions.manifest_of(path)
-            for seed in range(3):
-                if found := outcome(cell, options.ranks, path, manifest, seed, None):
-                    alive.append(f"{cell.label()} without a mutant: {found}")
-            for site in manifest["sites"]:
-                for kind in kinds_of(site, schedule):
-                    tried += 1
-                    if any(outcome(cell, options.ranks, path, manifest, seed, (site["id"], kind)) for seed in range(options.seeds)):
-                        killed += 1
-                    else:
-                        alive.append(f"{cell.label()} by {mechanism_of(schedule)}: {kind} of {site['primitive']}, site {site['id']}")
-    print("\n".join(alive))
-    print(f"{killed} of {tried} mutants killed, in {len(chosen)} programs")
-    return 1 if alive or not tried else 0
+            sites = manifest["sites"]
+            tally.count(label, sites, lambda index, sites=sites, schedule=schedule: kinds_of(sites[index], schedule),
+                        functools.partial(outcome, cell, options.ranks, path, manifest))  # fmt: skip
+    return tally.status()
 
 
 if __name__ == "__main__":
