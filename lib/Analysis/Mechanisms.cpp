@@ -196,7 +196,7 @@ static std::optional<std::string> violation(Condition condition, const Mechanism
       return std::string("some messages are empty, or some ranks send none");
     break;
   case Condition::FitsLines:
-    if (int64_t room = pkb_ll_slot_bytes(ranks) / 2; bytes > room)
+    if (int64_t room = pkb_ll_payload_bytes(ranks); bytes > room)
       return formatv("message of {0} bytes exceeds the {1} bytes of an LL slot", bytes, room);
     break;
   case Condition::HasCopyEngines:

@@ -34,10 +34,15 @@ static bool hasDeviceType(Type type) {
   return isa<Float64Type, Float32Type, Float16Type, BFloat16Type, Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
+/// Numbers of elements that a vector of the device header can have.
+static bool isLength(int64_t elements) {
+  return llvm::isPowerOf2_64(elements % 3 == 0 ? elements / 3 : elements);
+}
+
 /// Types of values in a kernel.
 static bool isKernelType(Type type) {
   if (auto vector = dyn_cast<VectorType>(type))
-    return vector.getRank() == 1 && !vector.isScalable() && llvm::isPowerOf2_64(vector.getNumElements()) &&
+    return vector.getRank() == 1 && !vector.isScalable() && isLength(vector.getNumElements()) &&
            hasDeviceType(vector.getElementType());
   return type.isIndex() || type.isInteger(1) || isa<cuda::PtrType>(type);
 }

@@ -180,8 +180,12 @@ static void checkChunks(xfer::KernelOp kernel, xfer::PipelineOp pipeline, int64_
                           " bytes is no multiple of 16 bytes");
     if (type.getProtocol() == xfer::Protocol::Lines) {
       int64_t room = pkb_ll_slot_bytes(ranks);
-      int64_t need =
-          times(2, llvm::alignTo(std::min<uint64_t>(times(pipeline.getElements(), bytes), INT64_MAX / 4), 16));
+      int64_t payload = std::min<int64_t>(times(pipeline.getElements(), bytes), INT64_MAX / 4);
+      int64_t need = pkb_ll_line_bytes(payload, xfer::isPacked(type));
+      if (xfer::isPacked(type) && times(chunk, bytes) % PKB_PACK_GROUP != 0)
+        reporter.report(TransferCode::ChunkMismatch, pipeline,
+                        "a chunk of " + Twine(times(chunk, bytes)) + " bytes is no whole number of packed groups of " + Twine(PKB_PACK_GROUP) + " bytes",
+                        {{buffer, "the buffer"}});
       if (need > room)
         reporter.report(TransferCode::LLTooLarge, pipeline,
                         Twine(static_cast<int64_t>(pipeline.getElements())) + " elements of " + Twine(bytes) +
@@ -233,7 +237,7 @@ void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferRep
       staging = need > INT64_MAX - staging ? INT64_MAX : staging + need;
       continue;
     }
-    lines = std::min(lines, INT64_MAX / 2) + xfer::linesOf(buffer) * 2;
+    lines = std::min(lines, INT64_MAX / 2) + xfer::linesOf(buffer);
     ++buffersOfLines;
   }
   if (buffersOfLines > 1 && lines > pkb_ll_slot_bytes(ranks))

@@ -131,12 +131,15 @@ Value TileGroup::memoryAddress(OpBuilder &builder, Location loc, Value memory, V
 Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Value source, Value buffer) {
   auto type = cast<xfer::SymmType>(buffer.getType());
   if (type.getProtocol() == xfer::Protocol::Lines) {
-    // A line holds half as many payload bytes as it has; chunks lie at their place in the message.
+    // Chunks lie at their place in the message. A chunk of packed lines is whole groups, so a third of its bytes is a whole number.
     Value base = createIndex<cuda::LLSlotOp>(builder, loc, kernel.parity, source);
     if (int64_t behind = kernel.bufferOffsets.lookup(buffer))
       base = arith::AddIOp::create(builder, loc, base, indexConstant(builder, loc, behind));
-    Value twice = arith::MulIOp::create(builder, loc, chunk.start, indexConstant(builder, loc, 2 * layout.bytes));
-    return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, base, twice));
+    bool packed = xfer::isPacked(type);
+    Value before = arith::MulIOp::create(builder, loc, chunk.start, indexConstant(builder, loc, (packed ? 4 : 2) * layout.bytes));
+    if (packed)
+      before = arith::DivUIOp::create(builder, loc, before, indexConstant(builder, loc, 3));
+    return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, base, before));
   }
   xfer::ScheduleAttr schedule = kernel.source.getSchedule();
   int64_t chunkBytes = type.getChunk() * xfer::elementBytes(type.getElementType());

@@ -40,7 +40,8 @@ struct ElementLayout {
   mlir::Type message;    // of the tiles that are put
   int64_t bytes = 1;     // of one element of `element`
   int64_t scale = 1;     // elements of `element` per element of the message
-  int64_t lanes() const { return 16 / bytes; }
+  int64_t width = 16;    // bytes of a vector of `element`
+  int64_t lanes() const { return width / bytes; }
 };
 
 /// Collects tile operations and expands them into one cuda.for_each.

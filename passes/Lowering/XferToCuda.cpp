@@ -85,7 +85,13 @@ void KernelExpansion::chooseLayout(xfer::PipelineOp pipeline) {
     return;
   }
   Type element;
-  bool computes = kernel.getFused();
+  bool computes = kernel.getFused(), packed = false;
+  pipeline.walk([&](Operation *op) {
+    for (Value operand : op->getOperands())
+      if (auto buffer = dyn_cast<xfer::SymmType>(operand.getType()))
+        packed |= xfer::isPacked(buffer);
+  });
+  int64_t width = packed ? PKB_PACK_BYTES : 16;
   kernel.walk([&](Operation *op) {
     computes |= isa<xfer::MapOp>(op);
     if (auto load = dyn_cast<xfer::LoadOp>(op); load && !element)
@@ -94,11 +100,11 @@ void KernelExpansion::chooseLayout(xfer::PipelineOp pipeline) {
   if (Type moved = bufferElementOf(pipeline))
     element = moved;
   if (computes) {
-    layout = {element, element, xfer::elementBytes(element), 1};
+    layout = {element, element, xfer::elementBytes(element), 1, width};
     return;
   }
   int64_t bytes = element ? xfer::elementBytes(element) : 1;
-  layout = {IntegerType::get(kernel.getContext(), 8), element, 1, bytes};
+  layout = {IntegerType::get(kernel.getContext(), 8), element, 1, bytes, width};
 }
 
 void KernelExpansion::placeBuffers() {
@@ -109,7 +115,7 @@ void KernelExpansion::placeBuffers() {
     bool staged = type.getProtocol() == xfer::Protocol::Staged;
     frame.bufferOffsets[buffer] = staged ? stagingBytes : lines;
     if (!staged)
-      lines += 2 * xfer::linesOf(buffer);
+      lines += xfer::linesOf(buffer);
     else
       stagingBytes += frame.size * schedule.getBlocks() * type.getSlots() * type.getChunk() *
                       xfer::elementBytes(type.getElementType());

@@ -19,7 +19,7 @@ static const Choice *choiceOf(ArrayRef<Choice> choices, xfer::Mechanism mechanis
 
 /// Bytes of LL lines that a message needs.
 static int64_t linesOf(const Exchange &exchange) {
-  return 2 * static_cast<int64_t>(llvm::alignTo(exchange.messageBytes, 16));
+  return pkb_ll_line_bytes(exchange.messageBytes, /*packed=*/1);
 }
 
 SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Exchange> phases, PhaseBorder border,

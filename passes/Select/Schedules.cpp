@@ -16,13 +16,12 @@ using llvm::divideCeil;
 /// 1e3 bytes per microsecond are 1 GB/s.
 static double microseconds(double bytes, double gbs) { return bytes / (gbs * 1e3); }
 
-/// LL: 64 vectors a block, so that all lines are in flight at once; one chunk per block.
+/// LL: packed lines, a thread for each vector of a block's one chunk, so that all lines are in flight at once.
 static Choice chooseLL(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
   Choice choice{Mechanism::LL, {}, 0, {}};
-  constexpr int64_t threads = 128, vectorBytes = 16, vectorsPerBlock = 64;
-  int64_t vectors = divideCeil(std::max<int64_t>(exchange.messageBytes, 1), vectorBytes);
-  int64_t blocks = std::clamp<int64_t>(divideCeil(vectors, vectorsPerBlock), 1, PKB_MAX_BLOCKS);
-  int64_t chunk = divideCeil(vectors, blocks) * vectorBytes;
+  int64_t groups = divideCeil(std::max<int64_t>(exchange.messageBytes, 1), PKB_PACK_GROUP);
+  int64_t chunk = divideCeil(groups, std::min<int64_t>(machine.sms < 32 ? machine.sms : machine.sms / 32 * 32, PKB_MAX_BLOCKS)) * PKB_PACK_GROUP;
+  int64_t blocks = divideCeil(groups * PKB_PACK_GROUP, chunk), threads = std::min<int64_t>(chunk / PKB_PACK_BYTES, 256);
   choice.schedule = ScheduleAttr::get(context, Mechanism::LL, blocks, threads, chunk, /*depth=*/0, /*slots=*/1, /*unroll=*/1,
                                       divideCeil(blocks, machine.sms));
   double payload = static_cast<double>(exchange.messageBytes) * exchange.messages;

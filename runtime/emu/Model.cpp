@@ -158,6 +158,7 @@ void Model::store(Fiber &fiber, int op, int site, void *to, const void *from, ui
     entry.mask = maskOf(inLine, n);
     memcpy(entry.data + inLine, static_cast<const char *>(from) + done, n);
     if (strong(e.semantics)) {
+      entry.whole = bytes == 16;
       entry.launch = fiber.model.launch;
       if (e.scope == Scope::sys)
         entry.sys = entry.mask;
@@ -264,8 +265,8 @@ bool Model::drainSomething(bool needed) {
     lines[pick] = lines.back();
     lines.pop_back();
     uint16_t bytes = needed ? owed(*entry, ofDevice) : entry->mask;
-    // A line is atomic per 8 bytes: its halves may go separately.
-    if (count == 1 && (bytes & 0x00ff) && (bytes & 0xff00) && random.below(2))
+    // Stores are atomic per 8 bytes, but LL lines: the halves of others may go separately.
+    if (count == 1 && !entry->whole && (bytes & 0x00ff) && (bytes & 0xff00) && random.below(2))
       bytes &= random.below(2) ? 0x00ff : 0xff00;
     const StoreBuffer::Entry taken = choice.buffer->take(*entry, bytes);
     if (ofDevice) {

@@ -52,6 +52,7 @@ public:
     char *memory = nullptr; // of the line, through some mapping of it
     uint16_t mask = 0;      // bytes held
     uint16_t gpu = 0, sys = 0; // of those, stored strongly at that scope (sys ones are in gpu too)
+    bool whole = false;        // a scalar of 16 bytes: becomes visible as a whole
     uint8_t data[16];
     LaunchRef launch; // of the last strong store
   };

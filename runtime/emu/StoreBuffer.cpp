@@ -49,6 +49,7 @@ void StoreBuffer::put(const Entry &entry) {
     old->sys = uint16_t((old->sys & ~entry.mask) | entry.sys);
     if (entry.launch)
       old->launch = entry.launch;
+    old->whole = entry.whole;
     return;
   }
   entries.push_back(entry);

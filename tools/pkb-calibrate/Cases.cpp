@@ -77,7 +77,7 @@ std::vector<Case> plannedCases(bool emulated) {
     add("all_to_all", "nccl", {KiB});
     return cases;
   }
-  add("all_reduce", "ll", {KiB, 8 * KiB, 64 * KiB, 256 * KiB, 512 * KiB});
+  add("all_reduce", "ll", {KiB, 8 * KiB, 64 * KiB, 256 * KiB, 512 * KiB, MiB});
   add("all_gather", "ll", {16 * KiB, 256 * KiB});
   add("all_reduce", "ldst", {64 * KiB, 512 * KiB, MiB, 2 * MiB, 4 * MiB, 8 * MiB, 16 * MiB, 32 * MiB});
   add("all_gather", "ldst", {64 * KiB, 512 * KiB, 2 * MiB, 8 * MiB, 32 * MiB});

@@ -49,8 +49,10 @@ int64_t elementBytes(mlir::Type type);
 /// Numbers per element of a tile: the length of a vector, else 1.
 int64_t elementWidth(mlir::Type type);
 
-/// Bytes of payload that a `lines` buffer holds of one rank: those of the longest message of the pipelines that use it,
-/// in whole lines.
+/// True if the LL lines of a `lines` buffer are packed, 48 bytes to four lines: its chunks are whole groups of such vectors.
+bool isPacked(SymmType type);
+
+/// Bytes of LL lines that a `lines` buffer holds of one rank: those of the longest message of the pipelines that use it.
 int64_t linesOf(SymmBufferOp buffer);
 
 /// The kernel's argument that `memory`, itself or another order of its elements, is; null for anything else.

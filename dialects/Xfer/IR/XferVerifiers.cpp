@@ -8,6 +8,8 @@
 
 #include "dialects/Xfer/IR/Xfer.h"
 
+#include "pkb_rt/layout.h"
+
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -272,12 +274,17 @@ BlockArgument pkb::xfer::argumentBehind(Value memory) {
   return argument && isa<KernelOp>(argument.getOwner()->getParentOp()) ? argument : BlockArgument();
 }
 
+bool pkb::xfer::isPacked(SymmType type) {
+  return type.getProtocol() == Protocol::Lines && !isa<VectorType>(type.getElementType()) &&
+         type.getChunk() * elementBytes(type.getElementType()) % PKB_PACK_GROUP == 0;
+}
+
 int64_t pkb::xfer::linesOf(SymmBufferOp buffer) {
   uint64_t longest = 0, bytes = elementBytes(buffer.getType().getElementType());
   for (Operation *user : buffer.getBuffer().getUsers())
     if (auto pipeline = user->getParentOfType<PipelineOp>())
       longest = std::max<uint64_t>(longest, llvm::SaturatingMultiply<uint64_t>(pipeline.getElements(), bytes));
-  return llvm::alignTo(std::min<uint64_t>(longest, INT64_MAX / 4), 16);
+  return pkb_ll_line_bytes(std::min<uint64_t>(longest, INT64_MAX / 4), isPacked(buffer.getType()));
 }
 
 Collective PipelineOp::getCollective() {

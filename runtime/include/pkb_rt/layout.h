@@ -20,7 +20,7 @@
 #define PKB_MANIFEST_MAJOR 1
 #define PKB_MANIFEST_MINOR 1
 /* Changes with everything that compiled kernels and the host must agree on: this layout and the header of kernel arguments. */
-#define PKB_LAYOUT_VERSION 1
+#define PKB_LAYOUT_VERSION 2
 
 #define PKB_MAX_RANKS 64
 #define PKB_MAX_BLOCKS 256
@@ -45,10 +45,23 @@ PKB_LAYOUT_FN long long pkb_flag_offset(int source, long long block) {
   return pkb_flags_offset() + ((long long)source * PKB_MAX_BLOCKS + block) * PKB_LINE_BYTES;
 }
 
-/* Bytes of LL lines per (parity, source): twice the largest LL payload. */
-PKB_LAYOUT_FN long long pkb_ll_slot_bytes(int size) {
-  return size <= 8 ? (1ll << 20) : ((8ll << 20) / size) / 4096 * 4096;
+/* LL lines: a message is packed 48 bytes to four lines of 16, whole groups of 32 such vectors (PKB_PACK_GROUP) to a chunk; or, where its chunks are
+ * no whole groups, 16 bytes to two lines. */
+#define PKB_PACK_BYTES 48
+#define PKB_PACK_GROUP (32 * PKB_PACK_BYTES)
+
+/* Bytes of the lines that carry `payload` bytes. */
+PKB_LAYOUT_FN long long pkb_ll_line_bytes(long long payload, int packed) {
+  return packed ? (payload + PKB_PACK_GROUP - 1) / PKB_PACK_GROUP * (PKB_PACK_GROUP / 3 * 4) : (payload + 15) / 16 * 32;
 }
+
+/* Bytes of LL lines per (parity, source): few ranks have room for a packed MiB. */
+PKB_LAYOUT_FN long long pkb_ll_slot_bytes(int size) {
+  return size <= 4 ? (3ll << 19) : size <= 8 ? (1ll << 20) : ((8ll << 20) / size) / 4096 * 4096;
+}
+
+/* The longest message that fits, packed. */
+PKB_LAYOUT_FN long long pkb_ll_payload_bytes(int size) { return pkb_ll_slot_bytes(size) / (PKB_PACK_GROUP / 3 * 4) * PKB_PACK_GROUP; }
 
 PKB_LAYOUT_FN long long pkb_ll_offset(int size, int parity, int source) {
   return pkb_flags_offset() + (long long)size * PKB_MAX_BLOCKS * PKB_LINE_BYTES +

@@ -67,7 +67,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must have a name that is an identifier of C, got: all-reduce}}
 cuda.kernel @"all-reduce" attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
 }
@@ -80,7 +80,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must be for the ranks of its group (2), got: 3}}
 cuda.kernel @ranks attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 3 : i64, region_bytes = 8000000 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 3 : i64, region_bytes = 10000000 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
 }
@@ -93,7 +93,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must be for at most 64 ranks, got: 65}}
 cuda.kernel @large attributes {blocks = 2 : i64, group = #comm.group<[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 65 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 65 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
 }
@@ -104,7 +104,7 @@ cuda.kernel @large attributes {blocks = 2 : i64, group = #comm.group<[[0, 1, 2, 
 func.func @main() {
   return
 }
-// expected-error @+1 {{'cuda.kernel' op must have region_bytes of at least 4263936 (flags and LL lines of 2 ranks), got: 4096}}
+// expected-error @+1 {{'cuda.kernel' op must have region_bytes of at least 6361088 (flags and LL lines of 2 ranks), got: 4096}}
 cuda.kernel @small attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4096 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
@@ -119,7 +119,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must have at most 256 blocks, got: 257}}
 cuda.kernel @blocks attributes {blocks = 257 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
 }
@@ -132,7 +132,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must have at most 2048 threads resident on a multiprocessor, got: 3 blocks of 1024}}
 cuda.kernel @threads attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 3 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 1024 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 1024 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
 }
@@ -145,7 +145,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must read its epoch once, at its top level, got: 2}}
 cuda.kernel @twice attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %again = cuda.epoch_begin site 3
   cuda.epoch_end %epoch site 2
@@ -159,7 +159,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must end its epoch once, as its last operation, got: 1}}
 cuda.kernel @early attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
   cuda.block_barrier site 3
@@ -173,7 +173,7 @@ func.func @main() {
 }
 // expected-error @+1 {{'cuda.kernel' op must end its epoch once, as its last operation, got: 0}}
 cuda.kernel @never attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
 }
 
@@ -184,7 +184,7 @@ func.func @main() {
   return
 }
 cuda.kernel @no_form attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -210,7 +210,7 @@ func.func @main() {
   return
 }
 cuda.kernel @carries attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -237,7 +237,7 @@ func.func @main() {
   return
 }
 cuda.kernel @no_type attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   // expected-error @+1 {{'arith.constant' op must have a result that the device header has a type for, got: 'i32'}}
   %a = arith.constant 1 : i32
@@ -245,8 +245,8 @@ cuda.kernel @no_type attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>
   %p = cuda.pointer %zero
   cuda.for_each %zero unroll 1 load {
   ^bb0(%i: index):
-    // expected-error @+1 {{'cuda.load' op must have a result that the device header has a type for, got: 'vector<3xf32>'}}
-    %v = cuda.load %p[%i] length %i : vector<3xf32>
+    // expected-error @+1 {{'cuda.load' op must have a result that the device header has a type for, got: 'vector<5xf32>'}}
+    %v = cuda.load %p[%i] length %i : vector<5xf32>
     // expected-error @+1 {{'cuda.load' op must have a result that the device header has a type for, got: 'vector<8xtf32>'}}
     %w = cuda.load %p[%i] length %i : vector<8xtf32>
     cuda.yield
@@ -263,7 +263,7 @@ func.func @main() {
   return
 }
 cuda.kernel @pointer attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %two = arith.constant 2 : index
   // expected-error @+1 {{'cuda.pointer' op must be one of the kernel's 2 pointers, got: 2}}
@@ -278,7 +278,7 @@ func.func @main() {
   return
 }
 cuda.kernel @divergent attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %one = arith.constant 1 : index
   cuda.for_each %one unroll 1 load {
@@ -301,7 +301,7 @@ func.func @main() {
   return
 }
 cuda.kernel @sites attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   // expected-note @+1 {{the other operation of this site}}
   cuda.block_barrier site 7
@@ -319,7 +319,7 @@ func.func @main() {
   return
 }
 cuda.kernel @rows attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %one = arith.constant 1 : index
   cuda.for_each_row %one {

@@ -16,7 +16,7 @@ func.func @main(%in: memref<8xf32>) -> memref<4x2xf32> {
 memref.global "private" constant @three : memref<8xf32> = dense<3.0>
 // CHECK-LABEL: cuda.kernel @push
 cuda.kernel @push attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   %me = cuda.rank
   %block = cuda.block_index
@@ -59,13 +59,13 @@ func.func @main() {
 }
 // CHECK-LABEL: cuda.kernel @first
 cuda.kernel @first attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   cuda.epoch_end %epoch site 2
 }
 // CHECK-LABEL: cuda.kernel @second
 cuda.kernel @second attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264448 : i64, summary = "", threads = 32 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 3
   cuda.epoch_end %epoch site 4
 }

@@ -918,28 +918,57 @@ xfer.kernel @too_many_blocks group(<[[0, 1]]>)
 
 // -----
 
-// XV403: a megabyte of lines holds half a megabyte of data.
+// XV403: lines that are not packed hold half as many bytes of data.
 xfer.kernel @lines_too_long group(<[[0, 1]]>)
     schedule(<mechanism = ll, blocks = 32, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
     implements all_gather {
-^bb0(%in: memref<131076xf32>, %out: memref<262152xf32>):
+^bb0(%in: memref<196612xf32>, %out: memref<393224xf32>):
   %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, lines>
   %flags = xfer.flags : !xfer.flags
-  // expected-error @+1 {{'xfer.pipeline' op XV403: a message does not fit its LL lines: 131076 elements of 4 bytes need 1048608 bytes of lines per rank, there are 1048576}}
-  xfer.pipeline 131076 by 4 produce {
+  // expected-error @+1 {{'xfer.pipeline' op XV403: a message does not fit its LL lines: 196612 elements of 4 bytes need 1572896 bytes of lines per rank, there are 1572864}}
+  xfer.pipeline 196612 by 4 produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
-    %tile = xfer.load %in chunk %c : memref<131076xf32> -> <f32>
+    %tile = xfer.load %in chunk %c : memref<196612xf32> -> <f32>
     %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 2, parities = 2, lines>
     xfer.signal %flags chunk %c after %sent in_band
-    xfer.store %tile to %out part %me chunk %c : <f32>, memref<262152xf32>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<393224xf32>
   } consume {
   ^bb0(%c: !xfer.chunk):
     xfer.for_peers {
     ^bb0(%peer: index):
       %here = xfer.wait %flags peer %peer chunk %c in_band
       %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, lines> -> <f32>
-      xfer.store %got to %out part %peer chunk %c : <f32>, memref<262152xf32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<393224xf32>
+    }
+  }
+}
+
+// -----
+
+// XV406: chunks of packed lines are whole groups of 32 vectors of 48 bytes.
+xfer.kernel @group_cut group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 32, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_gather {
+^bb0(%in: memref<768xf32>, %out: memref<1536xf32>):
+  // expected-note @+1 {{the buffer}}
+  %buffer = xfer.symm_buffer : <f32, chunk = 384, slots = 2, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 16 bytes is no whole number of packed groups of 1536 bytes}}
+  xfer.pipeline 768 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    %tile = xfer.load %in chunk %c : memref<768xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 384, slots = 2, parities = 2, lines>
+    xfer.signal %flags chunk %c after %sent in_band
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<1536xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 384, slots = 2, parities = 2, lines> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<1536xf32>
     }
   }
 }
@@ -947,7 +976,7 @@ xfer.kernel @lines_too_long group(<[[0, 1]]>)
 // -----
 
 // XV404: staging that no arena holds.
-// expected-error @+1 {{'xfer.kernel' op XV404: the staging buffers do not fit the arena: they need 268435456 bytes per parity, an arena of 268435456 has 132085760}}
+// expected-error @+1 {{'xfer.kernel' op XV404: the staging buffers do not fit the arena: they need 268435456 bytes per parity, an arena of 268435456 has 131037184}}
 xfer.kernel @staging_too_large group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
     implements all_gather {
@@ -975,7 +1004,7 @@ xfer.kernel @staging_too_large group(<[[0, 1]]>)
 // -----
 
 // XV404: numbers that do not fit 64 bits are as large as they can be.
-// expected-error @+1 {{'xfer.kernel' op XV404: the staging buffers do not fit the arena: they need 9223372036854775807 bytes per parity, an arena of 268435456 has 132085760}}
+// expected-error @+1 {{'xfer.kernel' op XV404: the staging buffers do not fit the arena: they need 9223372036854775807 bytes per parity, an arena of 268435456 has 131037184}}
 xfer.kernel @staging_overflows group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
     implements all_gather {
@@ -1117,43 +1146,43 @@ xfer.kernel @too_few_slots group(<[[0, 1]]>)
 // -----
 
 // XV407: the messages of two phases do not fit together.
-// expected-error @+1 {{'xfer.kernel' op XV407: several buffers do not fit the LL lines of a channel together: 2 need 1572864 bytes of lines per rank, there are 1048576}}
+// expected-error @+1 {{'xfer.kernel' op XV407: several buffers do not fit the LL lines of a channel together: 2 need 2097152 bytes of lines per rank, there are 1572864}}
 xfer.kernel @two_line_buffers group(<[[0, 1]]>)
     schedule(<mechanism = ll, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 1, unroll = 1>) fused {
-^bb0(%in: memref<98304xf32>, %out: memref<196608xf32>, %more: memref<196608xf32>):
+^bb0(%in: memref<131072xf32>, %out: memref<262144xf32>, %more: memref<262144xf32>):
   %other = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 2, lines>
   %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 1, parities = 2, lines>
   %flags = xfer.flags : !xfer.flags
-  xfer.pipeline 98304 by 4 implements all_gather produce {
+  xfer.pipeline 131072 by 4 implements all_gather produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
-    %tile = xfer.load %in chunk %c : memref<98304xf32> -> <f32>
+    %tile = xfer.load %in chunk %c : memref<131072xf32> -> <f32>
     %sent = xfer.put %tile into %buffer chunk %c by ll : <f32>, <f32, chunk = 4, slots = 1, parities = 2, lines>
     xfer.signal %flags chunk %c after %sent in_band
-    xfer.store %tile to %out part %me chunk %c : <f32>, memref<196608xf32>
+    xfer.store %tile to %out part %me chunk %c : <f32>, memref<262144xf32>
   } consume {
   ^bb0(%c: !xfer.chunk):
     xfer.for_peers {
     ^bb0(%peer: index):
       %here = xfer.wait %flags peer %peer chunk %c in_band
       %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 2, lines> -> <f32>
-      xfer.store %got to %out part %peer chunk %c : <f32>, memref<196608xf32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<262144xf32>
     }
   }
-  xfer.pipeline 98304 by 4 implements all_gather produce {
+  xfer.pipeline 131072 by 4 implements all_gather produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
-    %tile = xfer.load %in chunk %c : memref<98304xf32> -> <f32>
+    %tile = xfer.load %in chunk %c : memref<131072xf32> -> <f32>
     %sent = xfer.put %tile into %other chunk %c by ll : <f32>, <f32, chunk = 4, slots = 1, parities = 2, lines>
     xfer.signal %flags chunk %c after %sent in_band
-    xfer.store %tile to %more part %me chunk %c : <f32>, memref<196608xf32>
+    xfer.store %tile to %more part %me chunk %c : <f32>, memref<262144xf32>
   } consume {
   ^bb0(%c: !xfer.chunk):
     xfer.for_peers {
     ^bb0(%peer: index):
       %here = xfer.wait %flags peer %peer chunk %c in_band
       %got = xfer.consume %other peer %peer chunk %c after %here : <f32, chunk = 4, slots = 1, parities = 2, lines> -> <f32>
-      xfer.store %got to %more part %peer chunk %c : <f32>, memref<196608xf32>
+      xfer.store %got to %more part %peer chunk %c : <f32>, memref<262144xf32>
     }
   }
 }

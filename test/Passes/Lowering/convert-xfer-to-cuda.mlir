@@ -12,7 +12,7 @@ func.func @main(%x: memref<40xbf16>, %y: memref<80xbf16>) {
 }
 // Two halves of 2 ranks x 2 blocks x 2 slots x 32 bytes (and a line each) after flags and LL lines.
 // CHECK: cuda.kernel @staged attributes {blocks = 2 : i64,
-// CHECK-SAME: mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64, pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4264704 : i64,
+// CHECK-SAME: mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64, pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361856 : i64,
 // CHECK-SAME: sent_bytes = 80 : i64,
 // CHECK-SAME: threads = 64 : i64
 // CHECK: %[[EPOCH:.*]] = cuda.epoch_begin site 1
@@ -207,6 +207,53 @@ xfer.kernel @lines group(<[[0, 1]]>)
       %got = xfer.consume %buffer peer %peer chunk %c after %here : <i16, chunk = 16, slots = 1, parities = 2, lines> -> <i16>
       %out = xfer.select %peer of %out0, %out1 : memref<40xi16>, memref<40xi16> -> memref<40xi16>
       xfer.store %got to %out chunk %c : <i16>, memref<40xi16>
+    }
+  }
+}
+
+// -----
+
+// Chunks of whole groups are packed: vectors of 48 bytes, and a group of 1536 bytes lies in 2048 bytes of lines.
+// CHECK-LABEL: cuda.kernel @packed
+// CHECK: %[[LINES:.*]] = cuda.ll_slot
+// CHECK: %[[FOUR:.*]] = arith.constant 4 : index
+// CHECK: %[[BEFORE:.*]] = arith.muli %[[START:.*]], %[[FOUR]]
+// CHECK: %[[THREE:.*]] = arith.constant 3 : index
+// CHECK: %[[BYTES:.*]] = arith.divui %[[BEFORE]], %[[THREE]]
+// CHECK: arith.addi %[[LINES]], %[[BYTES]]
+// CHECK: cuda.load %{{.*}}[%{{.*}}] length %{{.*}} : vector<48xi8>
+// CHECK: cuda.store_ll %{{.*}} : vector<48xi8>
+// CHECK: cuda.load_ll %{{.*}} : vector<48xi8>
+func.func @main() {
+  return
+}
+xfer.kernel @packed group(<[[0, 1]]>)
+    schedule(<mechanism = ll, blocks = 1, threads = 64, chunk = 1536, depth = 0, slots = 1, unroll = 1>) implements all_to_all {
+^bb0(%in0: memref<1000xi16>, %in1: memref<1000xi16>, %out0: memref<1000xi16>, %out1: memref<1000xi16>):
+  %buffer = xfer.symm_buffer : <i16, chunk = 768, slots = 1, parities = 2, lines>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 1000 by 768 produce {
+  ^bb0(%c: !xfer.chunk):
+    %me = xfer.own_rank
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %in = xfer.select %peer of %in0, %in1 : memref<1000xi16>, memref<1000xi16> -> memref<1000xi16>
+      %tile = xfer.load %in chunk %c : memref<1000xi16> -> <i16>
+      %sent = xfer.put %tile into %buffer peer %peer chunk %c by ll : <i16>, <i16, chunk = 768, slots = 1, parities = 2, lines>
+    }
+    xfer.signal %flags chunk %c in_band
+    %in = xfer.select %me of %in0, %in1 : memref<1000xi16>, memref<1000xi16> -> memref<1000xi16>
+    %own = xfer.load %in chunk %c : memref<1000xi16> -> <i16>
+    %out = xfer.select %me of %out0, %out1 : memref<1000xi16>, memref<1000xi16> -> memref<1000xi16>
+    xfer.store %own to %out chunk %c : <i16>, memref<1000xi16>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c in_band
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <i16, chunk = 768, slots = 1, parities = 2, lines> -> <i16>
+      %out = xfer.select %peer of %out0, %out1 : memref<1000xi16>, memref<1000xi16> -> memref<1000xi16>
+      xfer.store %got to %out chunk %c : <i16>, memref<1000xi16>
     }
   }
 }

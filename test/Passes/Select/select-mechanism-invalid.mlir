@@ -19,7 +19,7 @@
 // NAME: error: target must be <machine>x<ranks>, such as h200x4, got: 'h200'
 // MACHINE: error: unknown machine 'z80' in target 'z80x2'; known: h200 (or give a machine file)
 // MECHANISM: error: mechanism must be one of ldst, ll, copy_engine, nccl, got: 'pigeon'
-// ILLEGAL: error: 'comm.all_reduce' op has no legal mechanism ll for messages of 2097152 bytes: ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 524288 bytes of an LL slot
+// ILLEGAL: error: 'comm.all_reduce' op has no legal mechanism ll for messages of 2097152 bytes: ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 1179648 bytes of an LL slot
 // REDUCTION: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no sum of i16
 // BITS: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no reduction bor
 // VECTORS: error: 'comm.all_gather' op has no legal mechanism copy_engine for messages of 12 bytes: {{.*}}copy_engine not legal: a message is no multiple of 16 bytes

@@ -11,7 +11,7 @@
 // CHECK-SAME: cuda.target = "h200x2"
 // CHECK-LABEL: @small
 // CHECK: comm.all_reduce
-// CHECK-SAME: xfer.schedule = #xfer.schedule<mechanism = ll, blocks = 16, threads = 128, chunk = 1024, depth = 0, slots = 1, unroll = 1>
+// CHECK-SAME: xfer.schedule = #xfer.schedule<mechanism = ll, blocks = 11, threads = 32, chunk = 1536, depth = 0, slots = 1, unroll = 1>
 // REMARK: remark: {{.*}}mechanism{{.*}}all_reduce of 16384 bytes per peer among 2 ranks: fastest by ll, predicted ldst {{[0-9.]+}} us, ll {{[0-9.]+}} us
 // ASKED-LABEL: @small
 // ASKED: mechanism = ldst
@@ -27,7 +27,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // Above an LL slot only staged stores are left, and the remark says why.
 // CHECK-LABEL: @medium
 // CHECK: mechanism = ldst, blocks = 128, threads = 1024, chunk = 16384, depth = 0, slots = 1, unroll = 1
-// REMARK: all_gather of 2097152 bytes per peer among 2 ranks: fastest by ldst, predicted ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 524288 bytes of an LL slot
+// REMARK: all_gather of 2097152 bytes per peer among 2 ranks: fastest by ldst, predicted ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 1179648 bytes of an LL slot
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @medium(%a: tensor<1048576xbf16>) -> tensor<2x1048576xbf16> {
     %0 = comm.all_gather %a in <[[0, 1]]> : (tensor<1048576xbf16>) -> tensor<2x1048576xbf16>

@@ -10,7 +10,7 @@ func.func @main() {
 // Scalars: addresses and counts, loops and branches that are the same for the whole block.
 // CHECK: PKB_KERNEL(scalars,
 cuda.kernel @scalars attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 0 : i64, ranks = 2 : i64, region_bytes = 5000000 : i64, summary = "", threads = 32 : i64} {
+    pointers = 0 : i64, ranks = 2 : i64, region_bytes = 7000000 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 1
   // CHECK: const int64_t me = pkb::rank(args);
   %x = cuda.rank
@@ -78,7 +78,7 @@ cuda.kernel @scalars attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>
 // Vectors: the same operators on every element, functions of the header where there is no operator.
 // CHECK: PKB_KERNEL(vectors,
 cuda.kernel @vectors attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
-    pointers = 1 : i64, ranks = 2 : i64, region_bytes = 5000000 : i64, summary = "", threads = 32 : i64} {
+    pointers = 1 : i64, ranks = 2 : i64, region_bytes = 7000000 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 6
   %zero = arith.constant 0 : index
   %first = arith.cmpi eq, %epoch, %zero : index

@@ -16,7 +16,7 @@ func.func @main(%in: memref<8xf32>) {
 // CHECK: {{^}}// first second third {{$}}
 // CHECK-NEXT: PKB_KERNEL(every_op, /*threads=*/1024, /*min_blocks=*/2, /*ranks=*/2, /*pointers=*/2) {
 cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 2 : i64,
-    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 5000000 : i64, summary = "first\0Asecond\\third\\", threads = 1024 : i64} {
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 7000000 : i64, summary = "first\0Asecond\\third\\", threads = 1024 : i64} {
   // CHECK-NEXT: const int64_t epoch = int64_t(pkb::epoch_begin<1>(args));
   %epoch = cuda.epoch_begin site 1
   // CHECK-NEXT: const int64_t me = pkb::rank(args);
@@ -109,7 +109,7 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
 // Arithmetic that combines contributions: bit by bit, without sign, with one number in all lanes.
 // CHECK: PKB_KERNEL(combine,
 cuda.kernel @combine attributes {blocks = 1 : i64, group = #comm.group<[[0, 1, 2, 3]]>, mechanism = #xfer<mechanism ldst>,
-    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 4 : i64, region_bytes = 9000000 : i64, summary = "", threads = 32 : i64} {
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 4 : i64, region_bytes = 13000000 : i64, summary = "", threads = 32 : i64} {
   %epoch = cuda.epoch_begin site 8
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index

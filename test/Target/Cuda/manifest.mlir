@@ -50,15 +50,15 @@
 // CHECK-DAG: "id":[[CLONE]],"index":5,"kind":"output"
 // CHECK: "steps": [
 // CHECK: {"args":[{"t":0},{"t":[[CONSTANT]]}],"kind":"aten","kwargs":{{\[\[}}"alpha",{"i":2}]],"mutates":[0],"op":"aten::add_","overload":"Tensor","results":[{"t":0}],
-// CHECK-NEXT: {"block":128,"grid":1,"group":0,"kernel":"all_reduce_0","kind":"launch","pointers":[{"offset":0,"slot":0},{"offset":0,"slot":[[TEMPORARY]]}],"predicted_us":{{[0-9.]+}},"sent_bytes":16,"source":"{{.*}}manifest.mlir:
+// CHECK-NEXT: {"block":32,"grid":1,"group":0,"kernel":"all_reduce_0","kind":"launch","pointers":[{"offset":0,"slot":0},{"offset":0,"slot":[[TEMPORARY]]}],"predicted_us":{{[0-9.]+}},"sent_bytes":16,"source":"{{.*}}manifest.mlir:
 // CHECK-NEXT: "op":"aten::mul",{{.*}}"results":[{"t":[[MUL]]}]
 // CHECK-NEXT: "op":"aten::exp",{{.*}}"results":[{"t":[[ATEN]]}]
 // CHECK-NEXT: "kernel":"all_reduce_1",{{.*}}"pointers":[{"offset":0,"slot":[[ATEN]]},{"offset":0,"slot":[[SUM]]}]
 // CHECK-DAG: {"from":{{[0-9]+}},"kind":"copy","to":[[COPY]]}
 // CHECK-DAG: {"from":1,"kind":"copy"{{.*}}"to":[[CLONE]]}
 // CHECK: "kernels": [
-// CHECK-NEXT: {"block":128,"grid":[1,1],"mechanism":"ll","min_blocks":1,"name":"all_reduce_0","pointers":2,"ranks":2},
-// CHECK-NEXT: {"block":128,"grid":[1,1],"mechanism":"ll","min_blocks":1,"name":"all_reduce_1","pointers":2,"ranks":2}],
+// CHECK-NEXT: {"block":32,"grid":[1,1],"mechanism":"ll","min_blocks":1,"name":"all_reduce_0","pointers":2,"ranks":2},
+// CHECK-NEXT: {"block":32,"grid":[1,1],"mechanism":"ll","min_blocks":1,"name":"all_reduce_1","pointers":2,"ranks":2}],
 // CHECK-NEXT: "region_bytes": {{[1-9][0-9]+}},
 // CHECK-NEXT: "workspace_bytes": 256,
 // CHECK-NEXT: "sites": [

@@ -7,10 +7,13 @@
 namespace pkb {
 namespace detail {
 
-/* Moves a whole vec in accesses of min(16, size) bytes. */
+/* Bytes of the accesses that move a vec of so many: the widest of which it is a whole number. */
+PKB_DEVICE constexpr int access_width(int bytes) { return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1; }
+
+/* Moves a whole vec, of whole words or one access. */
 template <class T, int N>
 PKB_DEVICE vec<T, N> load_whole(const char *from) {
-  constexpr int bytes = int(sizeof(T)) * N, width = bytes < 16 ? bytes : 16, words = width < 4 ? 1 : width / 4;
+  constexpr int bytes = int(sizeof(T)) * N, width = access_width(bytes), words = width < 4 ? 1 : width / 4;
   vec<T, N> v;
   PKB_UNROLL for (int k = 0; k < bytes / width; ++k) {
     const Raw<width> raw = prim::load_weak<width>(from + k * width);
@@ -20,7 +23,7 @@ PKB_DEVICE vec<T, N> load_whole(const char *from) {
 }
 template <class T, int N>
 PKB_DEVICE void store_whole(char *to, const vec<T, N> &v) {
-  constexpr int bytes = int(sizeof(T)) * N, width = bytes < 16 ? bytes : 16, words = width < 4 ? 1 : width / 4;
+  constexpr int bytes = int(sizeof(T)) * N, width = access_width(bytes), words = width < 4 ? 1 : width / 4;
   PKB_UNROLL for (int k = 0; k < bytes / width; ++k) {
     Raw<width> raw;
     PKB_UNROLL for (int j = 0; j < words; ++j) raw.w[j] = v.w[k * words + j];
@@ -93,6 +96,31 @@ PKB_DEVICE vec<T, N> load_shifted(const char *p, int64_t i) {
   return v;
 }
 
+/* A vec of several accesses, one by one: what lies at or past `len` is zero and not touched. */
+template <class T, int N, class Piece>
+PKB_DEVICE vec<T, N> load_pieces(int64_t first, int64_t len, Piece piece) {
+  constexpr int width = access_width(int(sizeof(T)) * N), M = width / int(sizeof(T)), pieces = N / M;
+  vec<T, N> v{};
+  PKB_UNROLL for (int k = 0; k < pieces; ++k) {
+    if ((first + k) * M >= len)
+      continue;
+    const vec<T, M> part = piece(first + k);
+    PKB_UNROLL for (int j = 0; j < width / 4; ++j) v.w[width / 4 * k + j] = part.w[j];
+  }
+  return v;
+}
+template <class T, int N, class Piece>
+PKB_DEVICE void store_pieces(int64_t first, int64_t len, const vec<T, N> &v, Piece piece) {
+  constexpr int width = access_width(int(sizeof(T)) * N), M = width / int(sizeof(T)), pieces = N / M;
+  PKB_UNROLL for (int k = 0; k < pieces; ++k) {
+    if ((first + k) * M >= len)
+      continue;
+    vec<T, M> part;
+    PKB_UNROLL for (int j = 0; j < width / 4; ++j) part.w[j] = v.w[width / 4 * k + j];
+    piece(first + k, part);
+  }
+}
+
 } // namespace detail
 
 /* Uniform values of the kernel. */
@@ -107,34 +135,44 @@ template <int W, int P> PKB_DEVICE char *region(const Args<W, P> &args, int64_t 
 /* Vector i of the `len` elements at p (aligned to an element): elements i*N .. i*N+N-1, those at or past `len` are zero and not touched. */
 template <class T, int N>
 PKB_DEVICE vec<T, N> load(const char *p, int64_t i, int64_t len) {
-  constexpr int bytes = int(sizeof(T)) * N;
-  constexpr uintptr_t mask = (bytes < 16 ? bytes : 16) - 1;
+  constexpr int bytes = int(sizeof(T)) * N, width = detail::access_width(bytes), pieces = bytes / width;
   const char *from = p + i * bytes;
-  const bool whole = (i + 1) * N <= len;
-  if ((reinterpret_cast<uintptr_t>(p) & mask) == 0) {
-    if (whole)
+  if constexpr (pieces > 1 && width < 4) { /* accesses that are no words */
+    vec<T, N> v{};
+    PKB_UNROLL for (int k = 0; k < N; ++k) if (i * N + k < len) v.set(k, load<T, 1>(from, k, N)[0]);
+    return v;
+  } else {
+    const bool aligned = (reinterpret_cast<uintptr_t>(p) & (width - 1)) == 0, whole = (i + 1) * N <= len;
+    if (aligned && whole)
       return detail::load_whole<T, N>(from);
-  }
+    if constexpr (pieces > 1)
+      return detail::load_pieces<T, N>(i * pieces, len, [&](int64_t piece) { return load<T, N / pieces>(p, piece, len); });
 #if !(defined(PKB_EMULATED) && PKB_EMULATED)
-  else if constexpr (bytes == 16) {
-    if (i > 0 && (i + 2) * N <= len)
-      return detail::load_shifted<T, N>(p, i);
-  }
+    else if constexpr (width == 16) {
+      if (i > 0 && (i + 2) * N <= len)
+        return detail::load_shifted<T, N>(p, i);
+    }
 #endif
-  return detail::load_elements<T, N>(from, len - i * N);
+    return detail::load_elements<T, N>(from, len - i * N);
+  }
 }
 
 /* Vector i of the `len` elements at p; nothing is written at or past `len`. */
 template <class T, int N>
 PKB_DEVICE void store(char *p, int64_t i, int64_t len, const vec<T, N> &v) {
-  constexpr int bytes = int(sizeof(T)) * N;
-  constexpr uintptr_t mask = (bytes < 16 ? bytes : 16) - 1;
+  constexpr int bytes = int(sizeof(T)) * N, width = detail::access_width(bytes), pieces = bytes / width;
   char *to = p + i * bytes;
-  if ((reinterpret_cast<uintptr_t>(p) & mask) == 0 && (i + 1) * N <= len) {
-    detail::store_whole(to, v);
-    return;
+  if constexpr (pieces > 1 && width < 4) {
+    PKB_UNROLL for (int k = 0; k < N; ++k) if (i * N + k < len) store(to, k, N, splat<T, 1>(v[k]));
+  } else {
+    const bool aligned = (reinterpret_cast<uintptr_t>(p) & (width - 1)) == 0;
+    if (aligned && (i + 1) * N <= len)
+      detail::store_whole(to, v);
+    else if constexpr (pieces > 1)
+      detail::store_pieces(i * pieces, len, v, [&](int64_t piece, const auto &part) { store(p, piece, len, part); });
+    else
+      detail::store_elements<T, N>(to, len - i * N, v);
   }
-  detail::store_elements<T, N>(to, len - i * N, v);
 }
 
 /* Vector i of 16 bytes at p, 16-byte aligned, in a region. Invisible to the peer until a signal after it. */

@@ -83,9 +83,19 @@ PKB_DEVICE Raw<16> load_relaxed_sys(const void *from) {
   return r;
 }
 PKB_DEVICE Raw<16> load_staged(const void *from) { return load_relaxed_sys(from); }
-template <int Site> PKB_DEVICE Raw<16> load_ll(const void *from) { return load_relaxed_sys(from); }
+/* One scalar of 128 bits, not a vector of words: a line is read and written as a whole. */
+template <int Site> PKB_DEVICE Raw<16> load_ll(const void *from) {
+  uint64_t low, high;
+  asm volatile("{\n\t.reg .b128 line;\n\tld.relaxed.sys.global.b128 line, [%2];\n\tmov.b128 {%0, %1}, line;\n\t}"
+               : "=l"(low), "=l"(high)
+               : "l"(global(from))
+               : "memory");
+  return Raw<16>{{uint32_t(low), uint32_t(low >> 32), uint32_t(high), uint32_t(high >> 32)}};
+}
 template <int Site> PKB_DEVICE void store_ll(void *to, const Raw<16> &r) {
-  asm volatile("st.relaxed.sys.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(global(to)), "r"(r.w[0]), "r"(r.w[1]), "r"(r.w[2]), "r"(r.w[3])
+  const uint64_t low = r.w[0] | uint64_t(r.w[1]) << 32, high = r.w[2] | uint64_t(r.w[3]) << 32;
+  asm volatile("{\n\t.reg .b128 line;\n\tmov.b128 line, {%1, %2};\n\tst.relaxed.sys.global.b128 [%0], line;\n\t}" ::"l"(global(to)), "l"(low),
+               "l"(high)
                : "memory");
 }
 

@@ -116,35 +116,60 @@ PKB_DEVICE void wait_blocks(const Args<W, P> &args, uint64_t value) {
   }
 }
 
-/* 16 payload bytes as two LL lines at p + 32 * i: {word, epoch, word, epoch}. Needs no signal: the reader sees by the
- * epochs. */
+namespace detail {
+
+/* LL lines of a vec: 16 bytes each, three payload words and the epoch, accessed as a whole. */
+template <class T, int N>
+struct Lines {
+  static constexpr int words = int(sizeof(T)) * N / 4;
+  static_assert(words == 4 || words == PKB_PACK_BYTES / 4, "LL lines carry vectors of 16 or of 48 bytes");
+  static constexpr int count = (words + 2) / 3;
+  static constexpr bool packed = words != 4;
+  /* Byte offset of line j of vector i. Packed: 32 vectors together, line by line, so that the lanes of a warp fill whole sectors. */
+  PKB_DEVICE static int64_t offset(int64_t vector, int j) {
+    const uint64_t i = uint64_t(vector);
+    return int64_t(packed ? (i / 32 * 32 * count + uint64_t(j) * 32 + i % 32) * 16 : (i * count + uint64_t(j)) * 16);
+  }
+};
+
+} // namespace detail
+
+/* The 16 or 48 bytes of vector i as 2 or 4 LL lines of the vectors at p. Needs no signal: the reader sees by the epochs. */
 template <int Site, class T, int N>
 PKB_DEVICE void store_ll(char *p, int64_t i, const vec<T, N> &v, uint64_t epoch) {
-  static_assert(sizeof(T) * N == 16, "store_ll moves 16 payload bytes");
+  using Lines = detail::Lines<T, N>;
   if (PKB_MUTANT_IS(Site, PKB_MUTANT_DROP))
     return;
-  const detail::Raw<16> raw = detail::bits_of<detail::Raw<16>>(v);
   const uint32_t mark = uint32_t(epoch) - (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE) ? 1u : 0u);
-  char *to = p + 32 * i;
-  detail::prim::store_ll<Site>(to, detail::Raw<16>{{raw.w[0], mark, raw.w[1], mark}});
-  detail::prim::store_ll<Site>(to + 16, detail::Raw<16>{{raw.w[2], mark, raw.w[3], mark}});
+  PKB_UNROLL for (int j = 0; j < Lines::count; ++j) {
+    detail::Raw<16> line{{0, 0, 0, mark}};
+    PKB_UNROLL for (int k = 0; k < 3; ++k) if (3 * j + k < Lines::words) line.w[k] = v.w[3 * j + k];
+    detail::prim::store_ll<Site>(p + Lines::offset(i, j), line);
+  }
 }
 
-/* Spins until both lines carry `epoch`, then returns the 16 payload bytes. Any thread, no barrier needed. Leaves early as wait does. */
+/* Spins until all lines of vector i carry `epoch`, then returns the vector. Any thread, no barrier needed. Leaves early as wait does. */
 template <class T, int N, int Site, int W, int P>
 PKB_DEVICE vec<T, N> load_ll(const Args<W, P> &args, const char *p, int64_t i, uint64_t epoch) {
-  static_assert(sizeof(T) * N == 16, "load_ll moves 16 payload bytes");
+  using Lines = detail::Lines<T, N>;
   const uint32_t mark = uint32_t(epoch) - (PKB_MUTANT_IS(Site, PKB_MUTANT_VALUE) ? 1u : 0u);
-  const char *from = p + 32 * i;
   uint64_t polls = 0;
   for (;;) {
-    const detail::Raw<16> a = detail::prim::load_ll<Site>(from);
-    const detail::Raw<16> b = detail::prim::load_ll<Site>(from + 16);
-    const bool low = a.w[1] == mark && a.w[3] == mark, high = b.w[1] == mark && b.w[3] == mark;
-    if ((low && high) || PKB_MUTANT_IS(Site, PKB_MUTANT_DROP) ||
-        !detail::prim::keep_spinning<detail::op_load_ll, Site>(args.header, polls, low ? from + 16 : from, -1, block_index(), mark,
-                                                               low ? b.w[1] : a.w[1]))
-      return detail::bits_of<vec<T, N>>(detail::Raw<16>{{a.w[0], a.w[2], b.w[0], b.w[2]}});
+    vec<T, N> v{};
+    int late = Lines::count; /* a line that has not come */
+    uint32_t seen = 0;
+    detail::Raw<16> lines[Lines::count];
+    PKB_UNROLL for (int j = 0; j < Lines::count; ++j) lines[j] = detail::prim::load_ll<Site>(p + Lines::offset(i, j));
+    PKB_UNROLL for (int j = 0; j < Lines::count; ++j) {
+      if (lines[j].w[3] != mark) {
+        late = j;
+        seen = lines[j].w[3];
+      }
+      PKB_UNROLL for (int k = 0; k < 3; ++k) if (3 * j + k < Lines::words) v.w[3 * j + k] = lines[j].w[k];
+    }
+    if (late == Lines::count || PKB_MUTANT_IS(Site, PKB_MUTANT_DROP) ||
+        !detail::prim::keep_spinning<detail::op_load_ll, Site>(args.header, polls, p + Lines::offset(i, late), -1, block_index(), mark, seen))
+      return v;
   }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * vec<T, N>: N elements in registers, N a power of two, packed in 32-bit words as they lie in memory. Packed, because a load must not be consumed
+ * vec<T, N>: N elements in registers, N a power of two or three times one, packed in 32-bit words as they lie in memory. Packed, because a load must not be consumed
  * before the next one of its batch is issued: unpacking belongs to the arithmetic. Indices are compile-time constants after unrolling, so
  * nothing lands in local memory. Part of pkb_rt/device.h. */
 #ifndef PKB_RT_DEVICE_VEC_H
@@ -10,11 +10,11 @@ namespace pkb {
 
 template <class T, int N>
 struct alignas(sizeof(T) * N >= 16 ? 16 : sizeof(T) * N <= 4 ? 4 : 8) vec {
-  static_assert(N > 0 && (N & (N - 1)) == 0, "a vec has 1, 2, 4, ... elements");
+  static_assert(N > 0 && ((N & (N - 1)) == 0 || (N % 3 == 0 && (N / 3 & (N / 3 - 1)) == 0)), "a vec has 1, 2, 4, ... elements, or three times as many");
   using element = T;
   static constexpr int lanes = N;
   static constexpr int bytes = int(sizeof(T)) * N;
-  uint32_t w[bytes < 4 ? 1 : bytes / 4];
+  uint32_t w[(bytes + 3) / 4];
 
   PKB_DEVICE T operator[](int k) const {
     if constexpr (sizeof(T) == 1)

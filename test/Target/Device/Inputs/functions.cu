@@ -27,10 +27,14 @@ USE(load_staged) {
   const auto v = pkb::load_staged<float, 4>(pkb::region(args, 0, 0), 0);
   SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
 }
-USE(store_ll) { pkb::store_ll<1>(pkb::region(args, 1, 0), 0, pkb::splat<float, 4>(1.0f), 7); }
+USE(store_ll) {
+  pkb::store_ll<1>(pkb::region(args, 1, 0), 0, pkb::splat<float, 4>(1.0f), 7);
+  pkb::store_ll<1>(pkb::region(args, 1, 4096), 0, pkb::splat<float, 12>(1.0f), 7);
+}
 USE(load_ll) {
   const auto v = pkb::load_ll<float, 4, 1>(args, pkb::region(args, 0, 0), 0, 7);
-  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
+  const auto packed = pkb::load_ll<float, 12, 1>(args, pkb::region(args, 0, 4096), 0, 7);
+  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3] ^ packed.w[0] ^ packed.w[11]);
 }
 USE(epoch_begin) { SINK(uint64_t, pkb::epoch_begin<1>(args)); }
 USE(epoch_end) { pkb::epoch_end<1>(args, 7); }
