@@ -190,6 +190,7 @@ private:
   pkb_status runGraph(pkb_rt::StreamBinding &binding, pkb_rt::CallGraph &graph);
   pkb_status endFrame(pkb_rt::StreamBinding &binding, bool capturing, pkb_status status);
 
+  uint64_t key = 0; // pkb_context::nameProgram
   pkb_cu_module module = nullptr;
   pkb_cu_ptr constants = 0;
   std::vector<pkb_rt::RankGroup *> groups; // those the own rank is in and launches on

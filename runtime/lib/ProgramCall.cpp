@@ -158,7 +158,7 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
     }
   }
   for (RankGroup *group : groups) {
-    binding->channels.push_back(&context.channel(*group, stream, capturing));
+    binding->channels.push_back(&context.channel(*group, stream, key, capturing));
   }
   if (manifest.workspaceBytes > 0) {
     spareWorkspaces.pop_back(); // now the binding's

@@ -44,6 +44,7 @@ pkb_program::pkb_program(pkb_context &context, const std::string &path, const st
     }
     context.bootstrap->agree("load of a program", error, context.bootstrap->everyone(), status);
     agreeOnProgram();
+    key = context.nameProgram(manifest.program, manifest.name);
     // Every rank walks the same list of groups, so their members meet in the same order.
     groupOfManifest.assign(manifest.groups.size(), -1);
     for (size_t group = 0; group < manifest.groups.size(); ++group) {

@@ -41,7 +41,8 @@ void pkb_context::watch() {
       return;
     }
     if (gone >= 0 && !closing) {
-      abort(cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
+      std::string why = whyGone(gone);
+      abort(!why.empty() ? why : cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
     }
     if (!closing && !lost()) {
       watchRefusals();
@@ -101,6 +102,7 @@ void pkb_context::watchRefusals() {
   if (calls.load(std::memory_order_acquire) > number) {
     abort(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason,
               "; give all ranks arguments of the same kind"));
+    tellPeers();
     bootstrap->hangUp();
   }
 }

@@ -85,7 +85,7 @@ std::vector<Fault> faultsOfCalls(const std::string &path) {
          sleepFor(r.rank ? 1 : 0); // a peer that leaves at once would be another fault
          return status;
        }},
-      {"a peer's device dies", PKB_ERROR_PEER_LOST, "rank 1 is gone", 5, 2,
+      {"a peer's device dies", PKB_ERROR_PEER_LOST, "rank 1 has left: launch of kernel 'all_reduce_0' (model.py:8) failed: ", 5, 2,
        [=](RankProcess &r) -> Told {
          r.ready(path);
          Call call(r);
@@ -104,7 +104,7 @@ std::vector<Fault> faultsOfCalls(const std::string &path) {
          }
          return call.run();
        }},
-      {"a peer leaves with an error of its own", PKB_ERROR_PEER_LOST, "rank 1 is gone", 5, 2,
+      {"a peer leaves with an error of its own", PKB_ERROR_PEER_LOST, "rank 1 has left: ValueError: from the user's function", 5, 2,
        [=](RankProcess &r) -> Told {
          r.ready(path);
          if (r.rank == 1) {
