@@ -256,6 +256,7 @@ void pkb_program::planSteps() {
     } else if (step.kind == StepKind::Transfer) {
       planTransfer(step, int32_t(i));
     } else if (manifest.isByAten(step)) {
+      hostReadStep = step.readsHost && hostReadStep < 0 ? int32_t(i) : hostReadStep;
       steps.push_back({StepKind::Aten, atenSteps++, int32_t(i)});
     } else {
       steps.push_back({StepKind::Copy, int32_t(copies.size()), int32_t(i)});
