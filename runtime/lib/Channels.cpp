@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Which channel a stream's calls go through. Streams have no names that ranks share, so a stream is known by the program that is called on it first, and
-// by how many streams had seen that program before.
+// Which channel a stream's calls go through. But for the default one, streams have no names that ranks share, so a stream is known by the program that is
+// called on it first, and by how many streams had seen that program before.
 #include "Context.h"
 #include "Error.h"
 #include "Sha256.h"
@@ -30,7 +30,7 @@ std::string listOf(const std::vector<int> &ranks) {
 
 uint64_t pkb_context::nameProgram(const std::string &id, const std::string &name) {
   uint64_t key = hashOf(id + name);
-  programNames[key] = name;
+  programNames[key] = cat("'", name, "' ", id.substr(0, 12));
   return key;
 }
 
@@ -72,7 +72,7 @@ void pkb_context::growChannels(RankGroup &group, size_t count) {
 
 /// Ends the context on all ranks: this one's stream `index` is not the others'.
 void pkb_context::mispaired(const RankGroup &group, size_t index, uint64_t program, const Agreements::Entry &other, const std::string &did) {
-  std::string text = cat("rank ", rank, " makes its first call of '", programNames[program], "' on a stream that is stream ", index, " of ranks ",
+  std::string text = cat("rank ", rank, " makes its first call of ", programNames[program], " on a stream that is stream ", index, " of ranks ",
                          listOf(group.ranks), ", where rank ", other.rank, " ", did,
                          "; make the first calls of programs on a stream, and of a program on streams, in the same order on all ranks");
   leave(text);
@@ -91,9 +91,10 @@ Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, uint64_t p
         return *group.channels[i];
       }
     }
-    before += known;
+    before += known && channel.stream != nullptr;
   }
-  uint64_t streamKey = hashOf(cat("stream ", before, " of ", program));
+  // The default stream is the same on all ranks.
+  uint64_t streamKey = hashOf(stream ? cat("stream ", before, " of ", program) : "default stream");
   bool bound = index != Agreements::kMaxChannels;
   if (Agreements::Entry entry; !bound && agreed.find(streamKey, entry)) {
     index = size_t(entry.value);
@@ -119,7 +120,7 @@ Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, uint64_t p
   }
   uint64_t placeKey = hashOf(cat("program ", channel.programs.size(), " on ", index));
   if (Agreements::Entry entry = agreed.settle(placeKey, program, rank); entry.value != program) {
-    mispaired(group, index, program, entry, cat("first calls '", programNames[entry.value], "'"));
+    mispaired(group, index, program, entry, "first calls " + programNames[entry.value]);
   }
   channel.taken = true;
   channel.stream = stream;

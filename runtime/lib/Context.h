@@ -165,7 +165,7 @@ private:
   std::mutex textMutex;
   std::string abortText, deferredText;
   std::map<uint64_t, std::string> siteNames;
-  std::map<uint64_t, std::string> programNames; // by key
+  std::map<uint64_t, std::string> programNames; // by key, with the head of the id
   std::unique_ptr<pkb_rt::LastWords> lastWords; // null: one rank
   void *hostPage = nullptr;
   char *copyBuffer = nullptr;

@@ -156,9 +156,13 @@ std::string pkb_context::describeStall(RankGroup &group, Channel &channel, uint6
     uint64_t value = 0;
     bool ok = copyHome(channel.region->piece(channel.region->me()) + pkb_flag_offset(member, 0), sizeof(value), &value);
     text += cat(" rank ", group.ranks[size_t(member)], " ");
-    text += ok ? cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ",
-                     value & ((1ull << PKB_PROGRESS_BITS) - 1))
-               : "unknown";
+    if (!ok) {
+      text += "unknown";
+    } else if (value == 0) {
+      text += "has made no call on this stream (it makes none, or those on its streams in another order)";
+    } else {
+      text += cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1));
+    }
     text += member + 1 < channel.region->size() ? "," : "";
   }
   return text;
