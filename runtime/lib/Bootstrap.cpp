@@ -261,13 +261,18 @@ void Bootstrap::watchProcess(int peer) {
 #endif
 }
 
+void Bootstrap::failGone(int peer, const std::string &what) const {
+  std::string why = whyGone ? whyGone(peer) : "";
+  fail(PKB_ERROR_BOOTSTRAP, "rank ", peer, " is gone during ", what, why.empty() ? "; see what it printed" : ": " + why);
+}
+
 void Bootstrap::send(int peer, const std::string &what, const std::string &payload, int fd) {
   Frame frame = {kMagic, peers[peer].sequence, uint32_t(what.size()), uint32_t(payload.size()), fd >= 0};
   std::string bytes(reinterpret_cast<const char *>(&frame), sizeof(frame));
   bytes += what;
   bytes += payload;
   if (!sendAll(peers[peer].fd, bytes.data(), bytes.size(), fd)) {
-    fail(PKB_ERROR_BOOTSTRAP, "rank ", peer, " is gone during ", what, " (", errnoText(), "); see what it printed");
+    failGone(peer, cat(what, " (", errnoText(), ")"));
   }
 }
 
@@ -295,7 +300,7 @@ void Bootstrap::read(int peer, void *data, size_t bytes, Clock::time_point deadl
       continue;
     }
     if (n <= 0) {
-      fail(PKB_ERROR_BOOTSTRAP, "rank ", peer, " is gone during ", what, "; see what it printed");
+      failGone(peer, what);
     }
     for (cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
       if (header->cmsg_level == SOL_SOCKET && header->cmsg_type == SCM_RIGHTS) {

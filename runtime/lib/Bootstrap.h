@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -51,6 +52,9 @@ public:
   /// Closes all sockets at once, so that the peers notice. The object can only be destroyed afterwards.
   void closeAll();
 
+  /// May be empty. Asked for the reason when a peer is gone; "" if it left none.
+  std::function<std::string(int)> whyGone;
+
   static constexpr size_t kMaxBlob = 64 << 10;
 
 private:
@@ -65,6 +69,7 @@ private:
   void connectPeers(double timeout);
   /// Says who we are and learns who the other is; -1 if it is not a rank of this run.
   int handshake(int fd, Clock::time_point deadline);
+  [[noreturn]] void failGone(int peer, const std::string &what) const;
   void send(int peer, const std::string &what, const std::string &payload, int fd);
   std::string receive(int peer, const std::string &what, Clock::time_point deadline, int *fd);
   void read(int peer, void *data, size_t bytes, Clock::time_point deadline, const std::string &what, int *fd);

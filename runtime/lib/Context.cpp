@@ -19,6 +19,7 @@ using namespace pkb_rt;
 namespace {
 // Words that kernels see, then room for two copies of a control page: the watchdog's and the user thread's.
 constexpr size_t kReportOffset = 256, kCopyOffset = 4096, kHostPageBytes = kCopyOffset + 2 * PKB_CONTROL_BYTES;
+constexpr double kLeaveSeconds = 2; // within which the kernels of a lost context end
 } // namespace
 
 ForkMark::ForkMark() : word(&fallback) {
@@ -71,6 +72,10 @@ pkb_context::pkb_context(const pkb_context_desc &desc)
     } catch (const Error &e) {
       error = e.what();
       status = e.status;
+    }
+    if (size > 1) {
+      lastWords = std::make_unique<LastWords>(*bootstrap);
+      bootstrap->whyGone = [this](int peer) { return whyGone(peer); };
     }
     bootstrap->agree("opening of the device", error, bootstrap->everyone(), status);
     checkPeers();
@@ -169,55 +174,6 @@ RegionSite pkb_context::site() {
   return {driver, device, service, bootstrap.get(), poison && std::strcmp(poison, "1") == 0};
 }
 
-std::unique_ptr<Channel> pkb_context::makeChannel(const std::vector<int> &ranks) {
-  auto channel = std::make_unique<Channel>();
-  channel->region = std::make_unique<Region>(site(), ranks, arenaBytes);
-  return channel;
-}
-
-RankGroup &pkb_context::group(const std::vector<int> &ranks) {
-  for (auto &group : groups) {
-    if (group->ranks == ranks) {
-      return *group;
-    }
-  }
-  auto fresh = std::make_unique<RankGroup>();
-  fresh->ranks = ranks;
-  // The second one is spare: a first call on another stream, say while a graph is captured, then needs no meeting.
-  for (int i = 0; i < 2; ++i) {
-    fresh->channels.push_back(makeChannel(ranks));
-  }
-  std::lock_guard<std::mutex> lock(groupsMutex);
-  groups.push_back(std::move(fresh));
-  return *groups.back();
-}
-
-Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, bool capturing) {
-  for (auto &channel : group.channels) {
-    if (channel->taken && channel->stream == stream) {
-      return *channel;
-    }
-  }
-  for (auto &channel : group.channels) {
-    if (!channel->taken) {
-      channel->taken = true;
-      channel->stream = stream;
-      return *channel;
-    }
-  }
-  if (capturing) {
-    fail(PKB_ERROR_ARGUMENT,
-         "no channel is left for a call on this stream, and none can be made while a graph is captured; call the "
-         "program once on this stream before the capture");
-  }
-  auto fresh = makeChannel(group.ranks);
-  fresh->taken = true;
-  fresh->stream = stream;
-  std::lock_guard<std::mutex> lock(groupsMutex);
-  group.channels.push_back(std::move(fresh));
-  return *group.channels.back();
-}
-
 Communicator &pkb_context::communicator(const std::vector<int> &ranks) {
   for (auto &communicator : communicators) {
     if (communicator->ranks == ranks) {
@@ -252,8 +208,24 @@ void pkb_context::abort(const std::string &reason) {
   abortCommunicators();
 }
 
+std::string pkb_context::whyGone(int peer) const {
+  std::string text = lastWords ? lastWords->read(peer) : "";
+  for (int other = 0; lastWords && text.empty() && other < size; ++other) {
+    text = lastWords->read(other); // the peer may have gone because of it
+  }
+  return text;
+}
+
+void pkb_context::tellPeers() {
+  if (lastWords) {
+    std::lock_guard<std::mutex> lock(textMutex);
+    lastWords->write(rank, abortText);
+  }
+}
+
 void pkb_context::leave(const std::string &reason) {
   abort(cat("rank ", rank, " has left: ", reason));
+  tellPeers();
   stopping = true;
   if (watchdog.joinable()) {
     bootstrap->wake();
@@ -316,12 +288,17 @@ void pkb_context::nameSites(const std::map<uint64_t, std::string> &names) {
 }
 
 void pkb_context::drain() {
-  auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout);
-  bool ok = true;
+  // Kernels of a lost context leave their spins, and their code and memory must not go before they have.
+  auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(lost() ? std::min(timeout, kLeaveSeconds) : timeout);
+  bool wasLost = lost(), ok = true;
   auto wait = [&] {
     std::this_thread::sleep_for(std::chrono::microseconds(200));
     pkb_cu_result state = driver->stream_synchronize(service); // idle; only asks whether the device still works
-    ok = ok && !lost() && std::chrono::steady_clock::now() < deadline && state == 0;
+    if (lost() && !wasLost) {
+      wasLost = true;
+      deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(kLeaveSeconds);
+    }
+    ok = ok && std::chrono::steady_clock::now() < deadline && state == 0;
     return ok;
   };
   for (auto &group : groups) {
@@ -352,6 +329,9 @@ void pkb_context::shutdown(bool meet) {
     } catch (const Error &) {
       // A peer that is gone needs no memory of ours any more.
     }
+  }
+  if (lost()) {
+    tellPeers();
   }
   stopping = true;
   if (watchdog.joinable()) {

@@ -6,6 +6,7 @@
 
 #include "Bootstrap.h"
 #include "Region.h"
+#include "SharedPage.h"
 #include "pkb_rt/driver.h"
 #include "pkb_rt/pkb.h"
 
@@ -26,6 +27,7 @@ struct Channel {
   std::unique_ptr<Region> region;
   pkb_cu_stream stream = nullptr;
   bool taken = false;              // bound to `stream`; otherwise a spare
+  std::vector<uint64_t> programs;  // keys of those that have been called on it, in that order
   std::atomic<uint64_t> issued{0}; // launches enqueued outside of graph capture, for the watchdog
 };
 
@@ -46,6 +48,7 @@ private:
 struct RankGroup {
   std::vector<int> ranks;
   std::vector<std::unique_ptr<Channel>> channels;
+  std::unique_ptr<Agreements> agreements; // which stream of one rank is which of another
 };
 
 /// Name of the step in which ranks agree that a call's arguments do not fit; the call's number follows.
@@ -66,9 +69,11 @@ struct pkb_context {
 
   /// The group with these ranks; made on first use, with one channel and one spare. Collective over `ranks`.
   pkb_rt::RankGroup &group(const std::vector<int> &ranks);
-  /// The group's channel for `stream`: the bound one, else a spare, else a new one made together with the other ranks
-  /// (not possible while the stream is being captured).
-  pkb_rt::Channel &channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, bool capturing);
+  /// The group's channel for calls of `program` (a key of nameProgram) on `stream`. A new one is made together with the other ranks, which is not possible
+  /// while the stream is being captured. Throws PKB_ERROR_PEER_LOST, and leaves, if other ranks call programs on their streams in another order.
+  pkb_rt::Channel &channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, uint64_t program, bool capturing);
+  /// The key of a program, the same on all ranks.
+  uint64_t nameProgram(const std::string &id, const std::string &name);
 
   /// NCCL's communicator of these ranks, made on first use. Collective over `ranks`.
   pkb_rt::Communicator &communicator(const std::vector<int> &ranks);
@@ -80,7 +85,7 @@ struct pkb_context {
   std::string lostText();
   /// Sets the abort word: all spins of this rank leave. The first reason is kept.
   void abort(const std::string &reason);
-  /// Aborts and closes the sockets, so that the peers abort too.
+  /// Aborts and closes the sockets, so that the peers abort too, with this reason.
   void leave(const std::string &reason);
   /// A spin of the device gave up and left a report.
   bool reported() const;
@@ -89,8 +94,8 @@ struct pkb_context {
   std::string takeDeferredError();
   /// Names the kernel of a site, for reports; filled by program load.
   void nameSites(const std::map<uint64_t, std::string> &names);
-  /// Waits until what this rank enqueued has run, without touching users' streams. Gives up at the timeout, or when the
-  /// device or a peer is lost.
+  /// Waits until what this rank enqueued has run, without touching users' streams. Gives up at the timeout, when the
+  /// device is lost, or two seconds after the context is.
   void drain();
   /// A call that this rank's arguments do not fit, with the reason. Returns when all ranks have refused it; throws
   /// PKB_ERROR_PEER_LOST, and aborts the context, if some have accepted it.
@@ -140,6 +145,12 @@ private:
   bool copyHome(char *address, size_t bytes, void *to);
   std::string describeStall(pkb_rt::RankGroup &group, pkb_rt::Channel &channel, uint64_t epoch);
   std::unique_ptr<pkb_rt::Channel> makeChannel(const std::vector<int> &ranks);
+  void growChannels(pkb_rt::RankGroup &group, size_t count);
+  [[noreturn]] void mispaired(const pkb_rt::RankGroup &group, size_t index, uint64_t program, const pkb_rt::Agreements::Entry &other, const std::string &did);
+  /// Leaves the reason of the abort where peers look when this rank is gone.
+  void tellPeers();
+  /// What a rank that is gone has left there, or another one; "" if none has.
+  std::string whyGone(int peer) const;
   pkb_rt::RegionSite site();
 
   void abortCommunicators();
@@ -154,6 +165,8 @@ private:
   std::mutex textMutex;
   std::string abortText, deferredText;
   std::map<uint64_t, std::string> siteNames;
+  std::map<uint64_t, std::string> programNames; // by key, with the head of the id
+  std::unique_ptr<pkb_rt::LastWords> lastWords; // null: one rank
   void *hostPage = nullptr;
   char *copyBuffer = nullptr;
   pkb_cu_stream watchStream = nullptr;

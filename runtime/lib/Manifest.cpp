@@ -405,6 +405,7 @@ void readCalls(Manifest &m, const Reader &reader, Step &step, bool transfer) {
 /// A number of the device that operators after the step take as an argument: its slot is in memory of the host.
 void readHostRead(const Manifest &m, const Reader &reader, Step &step) {
   step.kind = StepKind::Aten;
+  step.readsHost = true;
   step.from = int32_t(reader.integer("from", 0, int64_t(m.slots.size()) - 1));
   step.to = int32_t(reader.integer("to", 0, int64_t(m.slots.size()) - 1));
   step.uses = {step.from, step.to};

@@ -77,7 +77,8 @@ struct Step {
   // Aten: the step as JSON, for the C table; the slots it names at all, and those among its results
   std::string json;
   std::vector<int32_t> uses, makes;
-  bool mutates = false; // Aten: it writes arguments in place
+  bool mutates = false;   // Aten: it writes arguments in place
+  bool readsHost = false; // Aten: the host waits for a number that the device has computed
 };
 
 struct Kernel {

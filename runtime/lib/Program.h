@@ -179,6 +179,7 @@ private:
   pkb_status refuse(pkb_status status);
   pkb_status checkTensor(const pkb_rt::TensorGuard &guard, const pkb_tensor &tensor, const char *what,
                          int32_t index) const;
+  pkb_status refuseCapture();
   pkb_status checkOverlap(const pkb_tensor *inputs, const pkb_tensor *outputs) const;
   pkb_rt::StreamBinding *bind(pkb_cu_stream stream, bool capturing);
   pkb_status runSteps(pkb_rt::StreamBinding &binding, bool capturing, pkb_rt::CallGraph *graph = nullptr);
@@ -190,6 +191,7 @@ private:
   pkb_status runGraph(pkb_rt::StreamBinding &binding, pkb_rt::CallGraph &graph);
   pkb_status endFrame(pkb_rt::StreamBinding &binding, bool capturing, pkb_status status);
 
+  uint64_t key = 0; // pkb_context::nameProgram
   pkb_cu_module module = nullptr;
   pkb_cu_ptr constants = 0;
   std::vector<pkb_rt::RankGroup *> groups; // those the own rank is in and launches on
@@ -216,6 +218,7 @@ private:
   std::vector<pkb_aten_frame *> keptFrames;                   // of captured calls: a graph may replay them
   std::vector<std::shared_ptr<void>> keptClosures;            // likewise, of emulated operators
   int32_t atenSteps = 0;
+  int32_t hostReadStep = -1; // of the manifest, the first one
   std::unique_ptr<pkb_rt::CallGraphPlan> graphPlan; // null: no operators
 
   std::vector<std::unique_ptr<pkb_rt::StreamBinding>> bindings;

@@ -158,7 +158,7 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
     }
   }
   for (RankGroup *group : groups) {
-    binding->channels.push_back(&context.channel(*group, stream, capturing));
+    binding->channels.push_back(&context.channel(*group, stream, key, capturing));
   }
   if (manifest.workspaceBytes > 0) {
     spareWorkspaces.pop_back(); // now the binding's
@@ -241,6 +241,14 @@ pkb_status pkb_program::refuseCall(const std::string &reason) {
   return refuse(setLastError(PKB_ERROR_GUARD, reason));
 }
 
+/// A graph would replay the numbers that the host reads now. Nothing has been enqueued, so the capture can go on without this call.
+pkb_status pkb_program::refuseCapture() {
+  const std::string &source = manifest.steps[size_t(hostReadStep)].source;
+  return refuse(setLastError(PKB_ERROR_ARGUMENT, cat("'", manifest.name, "' reads a number of the device on the host (step ", hostReadStep,
+                                                     source.empty() ? "" : ", " + source,
+                                                     "), which a captured graph cannot; call it outside of the capture")));
+}
+
 pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int32_t inputCount, pkb_tensor *outputs,
                              int32_t outputCount) {
   if (__builtin_expect(context.lost(), 0)) {
@@ -254,6 +262,9 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
   int capturing = 0;
   if (context.driver->stream_is_capturing(stream, &capturing) != 0) {
     capturing = 0;
+  }
+  if (__builtin_expect(capturing && hostReadStep >= 0, 0)) {
+    return refuseCapture();
   }
   StreamBinding *binding = last;
   if (__builtin_expect(!binding || binding->stream != stream, 0)) {

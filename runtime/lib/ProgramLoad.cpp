@@ -44,6 +44,7 @@ pkb_program::pkb_program(pkb_context &context, const std::string &path, const st
     }
     context.bootstrap->agree("load of a program", error, context.bootstrap->everyone(), status);
     agreeOnProgram();
+    key = context.nameProgram(manifest.program, manifest.name);
     // Every rank walks the same list of groups, so their members meet in the same order.
     groupOfManifest.assign(manifest.groups.size(), -1);
     for (size_t group = 0; group < manifest.groups.size(); ++group) {
@@ -255,6 +256,7 @@ void pkb_program::planSteps() {
     } else if (step.kind == StepKind::Transfer) {
       planTransfer(step, int32_t(i));
     } else if (manifest.isByAten(step)) {
+      hostReadStep = step.readsHost && hostReadStep < 0 ? int32_t(i) : hostReadStep;
       steps.push_back({StepKind::Aten, atenSteps++, int32_t(i)});
     } else {
       steps.push_back({StepKind::Copy, int32_t(copies.size()), int32_t(i)});

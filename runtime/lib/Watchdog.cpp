@@ -41,7 +41,8 @@ void pkb_context::watch() {
       return;
     }
     if (gone >= 0 && !closing) {
-      abort(cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
+      std::string why = whyGone(gone);
+      abort(!why.empty() ? why : cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
     }
     if (!closing && !lost()) {
       watchRefusals();
@@ -101,6 +102,7 @@ void pkb_context::watchRefusals() {
   if (calls.load(std::memory_order_acquire) > number) {
     abort(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason,
               "; give all ranks arguments of the same kind"));
+    tellPeers();
     bootstrap->hangUp();
   }
 }
@@ -154,9 +156,13 @@ std::string pkb_context::describeStall(RankGroup &group, Channel &channel, uint6
     uint64_t value = 0;
     bool ok = copyHome(channel.region->piece(channel.region->me()) + pkb_flag_offset(member, 0), sizeof(value), &value);
     text += cat(" rank ", group.ranks[size_t(member)], " ");
-    text += ok ? cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ",
-                     value & ((1ull << PKB_PROGRESS_BITS) - 1))
-               : "unknown";
+    if (!ok) {
+      text += "unknown";
+    } else if (value == 0) {
+      text += "has made no call on this stream (it makes none, or those on its streams in another order)";
+    } else {
+      text += cat("has signalled call ", value >> PKB_PROGRESS_BITS, " chunk ", value & ((1ull << PKB_PROGRESS_BITS) - 1));
+    }
     text += member + 1 < channel.region->size() ? "," : "";
   }
   return text;

@@ -121,7 +121,8 @@ PKB_API pkb_status pkb_program_refuse(pkb_program *program, const char *reason);
  * the same order. PKB_ERROR_GUARD or PKB_ERROR_ARGUMENT: nothing was launched, on any rank (a refusal waits for the
  * other ranks' refusals, and is PKB_ERROR_PEER_LOST if one of them accepted the call). Any other error of a call ends
  * the context on all ranks. Calls on different streams are in flight together and share nothing; which stream of one
- * rank belongs to which of another follows from the order of the first calls on them, so that must be the same. */
+ * rank belongs to which of another follows from the programs that are called on them first (docs/Rationale/HostRuntime.md);
+ * ranks that make those first calls in another order get PKB_ERROR_PEER_LOST. */
 PKB_API pkb_status pkb_program_call(pkb_program *program, void *stream, const pkb_tensor *inputs, int32_t n_inputs,
                                     pkb_tensor *outputs, int32_t n_outputs);
 /* Waits for `stream` and reports what the watchdog saw (PKB_ERROR_PEER_LOST with rank, kernel, flag, expected, seen).

@@ -192,6 +192,66 @@ TEST(Aten, calls_become_one_graph_that_takes_each_calls_tensors) {
   EXPECT_EQ(counts.graph_launches, uint64_t(2 * (2 * kCalls - kDirect)));
 }
 
+TEST(Aten, a_capture_of_a_program_that_reads_on_the_host_is_refused_by_all_ranks) {
+  TempDir dir;
+  AllReduce program;
+  program.length = 12;
+  program.manifest = mixedManifest();
+  auto replace = [&](const std::string &from, const std::string &to) {
+    size_t at = program.manifest.find(from);
+    ASSERT_NE(at, std::string::npos);
+    program.manifest.replace(at, from.size(), to);
+  };
+  replace(R"("sizes": [4], "strides": [1]}],)", R"("sizes": [4], "strides": [1]},
+           {"id": 12, "kind": "view", "of": 2, "offset": 0, "dtype": "float32", "sizes": [1], "strides": [1]},
+           {"id": 13, "kind": "aten", "device": "cpu", "dtype": "float32", "sizes": [], "strides": []}],)");
+  replace(R"({"kind": "copy", "from": 8)", R"({"kind": "host_read", "from": 12, "to": 13, "source": "m.py:9"}, {"kind": "copy", "from": 8)");
+  std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  for (bool together : {true, false}) {
+    onRanks(2, [&](int rank) {
+      const pkb_driver *driver = machine.driver();
+      Rank r(machine, rendezvous, rank, 2);
+      ASSERT_EQ(r.status, PKB_OK) << r.error;
+      pkb_program *loaded = nullptr;
+      ASSERT_EQ(pkb_program_load(r.context, file.c_str(), nullptr, &loaded), PKB_OK) << pkb_last_error();
+      Mixed call(driver);
+      pkb_cu_stream stream = nullptr;
+      pkb_cu_graph graph = nullptr;
+      ASSERT_EQ(driver->stream_create(&stream, 1), 0);
+      auto make = [&](int number) {
+        call.fill(rank, number);
+        return pkb_program_call(loaded, stream, call.inputs, 2, call.outputs, 3);
+      };
+      ASSERT_EQ(make(0), PKB_OK) << pkb_last_error();
+      ASSERT_EQ(pkb_context_synchronize(r.context, stream), PKB_OK) << pkb_last_error();
+      call.expect(rank, 0);
+      if (together || rank == 1) {
+        ASSERT_EQ(driver->capture_begin(stream), 0);
+        EXPECT_EQ(make(1), together ? PKB_ERROR_ARGUMENT : PKB_ERROR_PEER_LOST);
+        EXPECT_NE(std::string(pkb_last_error())
+                      .find("'mixed' reads a number of the device on the host (step 6, m.py:9), which a captured graph cannot; call it outside of the capture"),
+                  std::string::npos)
+            << pkb_last_error();
+        EXPECT_EQ(driver->capture_end(stream, &graph), 0); // nothing of the call is in it, and it is whole
+        EXPECT_EQ(driver->graph_destroy(graph), 0);
+      } else {
+        pkb_status status = make(1); // the host reads during the call, so it may be told there
+        status = status == PKB_OK ? pkb_context_synchronize(r.context, stream) : status;
+        EXPECT_EQ(status, PKB_ERROR_PEER_LOST);
+        EXPECT_NE(std::string(pkb_last_error()).find("rank 1 refused call 2, which "), std::string::npos) << pkb_last_error();
+      }
+      if (together) {
+        ASSERT_EQ(make(2), PKB_OK) << pkb_last_error();
+        ASSERT_EQ(pkb_context_synchronize(r.context, stream), PKB_OK) << pkb_last_error();
+        call.expect(rank, 2);
+      }
+      pkb_program_unload(loaded);
+      driver->stream_destroy(stream);
+    });
+  }
+}
+
 TEST(Aten, an_operator_that_fails_in_the_stream_is_reported_by_synchronize) {
   TempDir dir;
   AllReduce program;

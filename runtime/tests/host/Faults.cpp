@@ -54,7 +54,7 @@ std::function<Told(RankProcess &)> loads(const std::string &path, const std::fun
   };
 }
 
-std::vector<Fault> faultsOfCalls(const std::string &path) {
+std::vector<Fault> faultsOfCalls(const std::string &path, const std::string &otherPath) {
   return {
       {"a peer is killed in the middle of a call", PKB_ERROR_PEER_LOST, "rank 1 is gone (its socket was closed) while the program was running", 5, 2,
        [=](RankProcess &r) -> Told {
@@ -85,7 +85,7 @@ std::vector<Fault> faultsOfCalls(const std::string &path) {
          sleepFor(r.rank ? 1 : 0); // a peer that leaves at once would be another fault
          return status;
        }},
-      {"a peer's device dies", PKB_ERROR_PEER_LOST, "rank 1 is gone", 5, 2,
+      {"a peer's device dies", PKB_ERROR_PEER_LOST, "rank 1 has left: launch of kernel 'all_reduce_0' (model.py:8) failed: ", 5, 2,
        [=](RankProcess &r) -> Told {
          r.ready(path);
          Call call(r);
@@ -104,7 +104,7 @@ std::vector<Fault> faultsOfCalls(const std::string &path) {
          }
          return call.run();
        }},
-      {"a peer leaves with an error of its own", PKB_ERROR_PEER_LOST, "rank 1 is gone", 5, 2,
+      {"a peer leaves with an error of its own", PKB_ERROR_PEER_LOST, "rank 1 has left: ValueError: from the user's function", 5, 2,
        [=](RankProcess &r) -> Told {
          r.ready(path);
          if (r.rank == 1) {
@@ -137,6 +137,27 @@ std::vector<Fault> faultsOfCalls(const std::string &path) {
          r.start();
          r.table.capture_begin(third);
          return r.call(1000, third);
+       }},
+      {"two programs in another order on another rank's stream", PKB_ERROR_PEER_LOST, " on a stream that is stream 0 of ranks 0, 1, where rank ", 5, 2,
+       [=](RankProcess &r) -> Told {
+         pkb_program *programs[2] = {};
+         if (r.open() != PKB_OK) {
+           return PKB_ERROR_INTERNAL;
+         }
+         for (int i = 0; i < 2; ++i) {
+           if (r.load(i ? otherPath : path) != PKB_OK) {
+             return PKB_ERROR_INTERNAL;
+           }
+           programs[i] = r.program;
+         }
+         r.start();
+         Told told;
+         for (int i = 0; i < 2 && told.text.empty(); ++i) {
+           r.program = programs[i ^ r.rank];
+           told = r.call();
+         }
+         sleepFor(r.rank ? 1 : 0);
+         return told;
        }},
       {"a call in a forked child", PKB_ERROR_ARGUMENT, "this process is a forked child of the one that made the context", 1, 2,
        [=](RankProcess &r) -> Told {
@@ -217,11 +238,10 @@ std::vector<Fault> faultsOfContexts(const std::string &path) {
   };
 }
 
-std::vector<Fault> faultsOfArtefacts(const TempDir &dir, const std::string &path) {
-  AllReduce other, three;
-  other.name = "other";
+std::vector<Fault> faultsOfArtefacts(const TempDir &dir, const std::string &path, const std::string &otherPath) {
+  AllReduce three;
   three.ranks = 3;
-  std::string otherPath = artefactOf(dir, "other.pkx", other), threePath = artefactOf(dir, "three.pkx", three), whole = readAll(path), edited = whole;
+  std::string threePath = artefactOf(dir, "three.pkx", three), whole = readAll(path), edited = whole;
   edited.replace(edited.find("pkb::epoch_end"), 14, "pkb::epoch_END");
   std::string cut = dir.write("cut.pkx", whole.substr(0, whole.size() / 2)), changed = dir.write("edited.pkx", edited);
   return {
@@ -254,10 +274,11 @@ std::vector<Fault> faultsOfArtefacts(const TempDir &dir, const std::string &path
 int main() {
   setenv("PKB_NVCC", "none", 0); // the kernels for GPUs are not run here
   TempDir dir;
-  AllReduce large;
+  AllReduce large, other;
   large.regionBytes = 64 << 20;
-  std::string path = artefactOf(dir, "all_reduce.pkx", {}), largePath = artefactOf(dir, "large.pkx", large);
-  std::vector<Fault> faults = faultsOfCalls(path), more = faultsOfContexts(path), artefacts = faultsOfArtefacts(dir, path);
+  other.name = "other";
+  std::string path = artefactOf(dir, "all_reduce.pkx", {}), otherPath = artefactOf(dir, "other.pkx", other), largePath = artefactOf(dir, "large.pkx", large);
+  std::vector<Fault> faults = faultsOfCalls(path, otherPath), more = faultsOfContexts(path), artefacts = faultsOfArtefacts(dir, path, otherPath);
   for (Fault &fault : more) {
     if (!fault.body) {
       fault.body = loads(largePath);
