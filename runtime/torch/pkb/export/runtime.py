@@ -94,6 +94,23 @@ def warm_up():
         torch.zeros(1)
 
 
+class _Works:
+    """Several works as one."""
+
+    def __init__(self, works):
+        self._works = works
+
+    def wait(self, *timeout):
+        return all([work.wait(*timeout) for work in self._works])
+
+    def synchronize(self):
+        for work in self._works:
+            work.synchronize()
+
+    def is_completed(self):
+        return all([work.is_completed() for work in self._works])
+
+
 class Rank:
     """This process as one rank of a job. Make it once per process, before the user's files are loaded."""
 
@@ -105,6 +122,7 @@ class Rank:
         self.host = HostMemory()
         self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
         sys.dont_write_bytecode = True  # the user's folders are not ours to write to
+        self._coalesced = {}  # group -> works of the calls that the program makes between start and end of coalescing
         self._thread_error = None
         threading.excepthook = self._thread_failed
         os.environ.update(RANK=str(self.rank), LOCAL_RANK=str(self.rank), WORLD_SIZE=str(self.world_size))
@@ -112,6 +130,7 @@ class Rank:
         torch.set_num_threads(1)
         self._init_process_group()
         self._patch_wait()
+        self._patch_coalescing()
         install_cuda_stubs(self)
         install_object_collectives(self)
 
@@ -181,6 +200,17 @@ class Rank:
                 if name in vars(kind):
                     setattr(kind, name, wrap(getattr(kind, name)))
 
+    def _patch_coalescing(self):
+        """A coalescing manager with a device brackets its calls by two of the backend's: the second gives one work for all of them."""
+
+        def start(group, *device):
+            self._coalesced[group] = []
+
+        def end(group, *device):
+            return _Works(self._coalesced.pop(group, []))
+
+        dist.ProcessGroup._start_coalescing, dist.ProcessGroup._end_coalescing = start, end
+
     def _thread_failed(self, hook):
         """A thread of the program raised; most likely it called a collective, which only the main thread may."""
         text = str(hook.exc_value).splitlines()[0] if str(hook.exc_value) else hook.exc_type.__name__
@@ -229,6 +259,7 @@ class Rank:
         work = None
         if func.namespace == "c10d":
             work, script_work = c10d.new_work([t for step in plan.steps for t in step.targets])
+            self._coalesced.get(plan.group, []).append(work)
         outputs = []
         for step in plan.steps:
             outputs.append(self._carry_out(step, plan, work))
