@@ -122,6 +122,9 @@ class Rank:
         self.host = HostMemory()
         self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
         sys.dont_write_bytecode = True  # the user's folders are not ours to write to
+        self._made = []  # groups that a rank makes together with all others: {ranks, site}
+        self._made_at = {}  # name of a group -> where it was made
+        self._twins = {}  # ranks -> names of the groups that have them, in the order of making
         self._coalesced = {}  # group -> works of the calls that the program makes between start and end of coalescing
         self._thread_error = None
         threading.excepthook = self._thread_failed
@@ -149,12 +152,16 @@ class Rank:
             more.pop("device_id", None)
             asked = str(backend).lower()
             pg, prefix = helper(size, rank, ranks, "fake", store, name, **more)
+            if pg is not c.GroupMember.NON_GROUP_MEMBER:
+                twins = self._twins.setdefault(tuple(ranks), [])
+                twins.append(pg.group_name)
             if pg is not c.GroupMember.NON_GROUP_MEMBER and pg in c._world.pg_map:
                 label = "nccl" if asked in ("fake", "undefined") else asked
                 c._world.pg_map[pg] = (label, c._world.pg_map[pg][1])
             return pg, prefix
 
         c._new_process_group_helper = new_group
+        self._note_groups(c)
         dist.init_process_group("fake", store=FakeStore(), rank=self.rank, world_size=self.world_size)
         c._is_barrier_after_init = lambda: 0
 
@@ -183,6 +190,19 @@ class Rank:
             return premul(factor)
 
         dist._make_nccl_premul_sum = make_premul
+
+    def _note_groups(self, c):
+        """All ranks must make all groups, members or not, for torch numbers them in the order in which a rank makes them."""
+        name_of = c._process_group_name
+
+        def name_group(ranks, use_hashed_name):
+            if ranks and not use_hashed_name:
+                self._made.append({"ranks": sorted(ranks), "site": sites.text(sites.current())})
+            name = name_of(ranks, use_hashed_name)
+            self._made_at[name] = sites.text(sites.current())
+            return name
+
+        c._process_group_name = name_group
 
     def _patch_wait(self):
         import torch._C._distributed_c10d as c
@@ -242,7 +262,7 @@ class Rank:
 
     def all_return(self, what):
         """Meet all ranks at the end of `what`: a rank that waits in a collective that others never call is found here."""
-        meta = {"name": "return", "site": what, "inputs": [], "outputs": []}
+        meta = {"name": "return", "site": what, "inputs": [], "outputs": [], "made": self._made}
         self.exchange.meet(tuple(range(self.world_size)), meta, [])
 
     # Collectives
@@ -267,6 +287,9 @@ class Rank:
 
     def _carry_out(self, step, plan, work):
         call = step.call
+        twins = self._twins.get(call.group, [])
+        if plan.group is not None and plan.group.group_name in twins:
+            call.twin, call.made_at = twins.index(plan.group.group_name), self._made_at.get(plan.group.group_name, "")
         if self.recorder is not None:
             for t in call.inputs:
                 call.depends |= self.recorder.depends(t)
