@@ -72,6 +72,13 @@ class DeadlockTest(ExportTest):
         self.assertIn(f"rank 1 waits in all_reduce of group [0, 1, 2] at {self.line_of('# all')}", message)
 
     def test_order_of_groups_with_the_same_ranks(self):
+        message = self.stuck("""
+            def solution(x):
+                group = dist.new_group([0, 1])
+                dist.all_reduce(x, group=group if dist.get_rank() else None)  # here
+                return x
+            """)
+        self.assertIn(f"rank 0 calls all_reduce at {self.line_of('# here')} of the group made at the start", message)
         for how in ("", ", async_op=True"):
             message = self.stuck(f"""
                 def solution(x):

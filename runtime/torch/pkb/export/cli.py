@@ -95,6 +95,8 @@ def main(argv=None):
 
         coordinator.clean_up_on_sigterm()
         summary = jobs.run(job_of(options))
+        for warning in summary["warnings"]:
+            print(f"pkb-export: warning: {warning}", file=sys.stderr)
         if not options.quiet:
             print(report(summary))
         return 0

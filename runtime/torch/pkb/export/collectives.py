@@ -50,6 +50,11 @@ class Collective:
     twin: int = 0  # which of the groups that have these ranks
     made_at: str = ""  # where it was made
 
+    @property
+    def channel(self):
+        """What NCCL has one stream for: the ranks, and which of their groups."""
+        return self.group, self.twin
+
     def meta(self):
         """What the peers and the coordinator are told."""
         return {

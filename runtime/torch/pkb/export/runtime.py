@@ -153,7 +153,7 @@ class Rank:
             asked = str(backend).lower()
             pg, prefix = helper(size, rank, ranks, "fake", store, name, **more)
             if pg is not c.GroupMember.NON_GROUP_MEMBER:
-                twins = self._twins.setdefault(tuple(ranks), [])
+                twins = self._twins.setdefault(tuple(ranks or range(self.world_size)), [])
                 twins.append(pg.group_name)
             if pg is not c.GroupMember.NON_GROUP_MEMBER and pg in c._world.pg_map:
                 label = "nccl" if asked in ("fake", "undefined") else asked
@@ -196,10 +196,11 @@ class Rank:
         name_of = c._process_group_name
 
         def name_group(ranks, use_hashed_name):
-            if ranks and not use_hashed_name:
-                self._made.append({"ranks": sorted(ranks), "site": sites.text(sites.current())})
-            name = name_of(ranks, use_hashed_name)
-            self._made_at[name] = sites.text(sites.current())
+            name, site = name_of(ranks, use_hashed_name), sites.text(sites.current())
+            if ranks:  # not the default group
+                self._made_at[name] = site
+                if not use_hashed_name:
+                    self._made.append({"ranks": sorted(ranks), "site": site})
             return name
 
         c._process_group_name = name_group
