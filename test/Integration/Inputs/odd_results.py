@@ -46,6 +46,20 @@ def expanded_before_base(x, *_):
     return y[:, :1].expand(6, 8), y, x[:1].expand(5, 4)
 
 
+def lazy_bits(x, *_):
+    """A lazily conjugated result, and parts of the storage that it was made of."""
+    c = torch.complex(x, x + 1)
+    dist.all_reduce(torch.view_as_real(c))
+    return c.conj(), c.real, c.imag[1:], c.conj().imag, c
+
+
+def own_argument_changed(x, *_):
+    """An argument is changed, and a view of it returned that names other strides."""
+    x.mul_(2)
+    dist.all_reduce(x[2:])
+    return x[2:].t(), x[1:, 1:3]
+
+
 def empty(x, rows, columns):
     """Collectives without an element between others, of every kind."""
     w, r = dist.get_world_size(), dist.get_rank()
