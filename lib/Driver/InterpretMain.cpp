@@ -49,6 +49,8 @@ llvm::Expected<Module> parse(std::unique_ptr<llvm::MemoryBuffer> buffer, const s
                              llvm::SourceMgr &sources) {
   if (looksLikeBundle(buffer->getBuffer()))
     return importBundle({buffer->getBuffer()}, path, /*worldSize=*/0, context);
+  if (std::string why = whyNoModule(buffer->getBuffer(), path); !why.empty())
+    return makeError(why);
   llvm::SourceMgr own;
   own.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBuffer(*buffer, /*RequiresNullTerminator=*/false), llvm::SMLoc());
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());

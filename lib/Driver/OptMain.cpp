@@ -10,6 +10,8 @@
 #include "pkb/Driver/Explain.h"
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Target/CudaEmitter.h"
+#include "dialects/Comm/IR/Comm.h"
+#include "dialects/Xfer/IR/Xfer.h"
 #include "passes/Contract/Passes.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/MLIRContext.h"
@@ -165,6 +167,13 @@ static SourceLines sourceLinesOf(ArrayRef<std::unique_ptr<llvm::MemoryBuffer>> f
   return llvm::cantFail(readSourceLines(bytes, request.worldSize));
 }
 
+/// True for a module of level L1 or L2.
+static bool isAboveCuda(ModuleOp module) {
+  return module.walk([](Operation *op) {
+    return isa_and_nonnull<comm::CommDialect, xfer::XferDialect>(op->getDialect()) ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
+}
+
 /// Prints the module in `bytecode` as CUDA.
 static FailureOr<EmittedProgram> emitCudaFrom(StringRef bytecode,
                                               StringRef path,
@@ -175,6 +184,8 @@ static FailureOr<EmittedProgram> emitCudaFrom(StringRef bytecode,
   sources.AddNewSourceBuffer(alignBytecode(bytecode, path), llvm::SMLoc());
   auto module = parseSourceFile<ModuleOp>(sources, config);
   if (!module)
+    return failure();
+  if (isAboveCuda(*module)) // one line, and not one for each operation
     return failure();
   // The emitter prints what its gate lets pass, and nothing else.
   PassManager gate(&context);
@@ -259,8 +270,7 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
                 const MlirOptMainConfig &requested) {
   StringRef extension = llvm::sys::path::extension(request.output);
   if (request.emit == EmitKind::Auto &&
-      llvm::is_contained({".pkb", ".cubin", ".ptx", ".o", ".so"},
-                         extension))
+      !llvm::is_contained({"", ".cu", ".pkx", ".mlir", ".mlirbc"}, extension))
     return fail("cannot write '" + request.output +
                 "': what is written has the extension .cu, .pkx, .mlir or "
                 ".mlirbc, or is named by --emit");
@@ -303,6 +313,8 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
                 "' is not a zip file (empty or damaged); export it again");
   } else if (request.worldSize) {
     return fail("--world-size is for a .pt2 file, got: '" + request.input + "'");
+  } else if (std::string why = whyNoModule(files->front()->getBuffer(), request.input); !why.empty()) {
+    return fail(why);
   } else {
     buffer = std::move(files->front());
   }

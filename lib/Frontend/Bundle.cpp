@@ -11,6 +11,7 @@
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Support/Error.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
 
 using namespace llvm;
@@ -23,6 +24,16 @@ static constexpr int64_t kMajor = 1, kMinor = 0;
 bool pkb::looksLikeBundle(StringRef bytes) {
   return bytes.starts_with(StringRef("PK\3\4", 4)) ||
          bytes.starts_with(StringRef("PK\5\6", 4)); // a zip without members
+}
+
+std::string pkb::whyNoModule(StringRef bytes, StringRef path) {
+  if (sys::path::extension(path) == ".py")
+    return ("'" + path + "' is a Python file; export a function of it first: pkb-export " + path + ":FUNCTION --inputs " + path +
+            ":INPUTS --world-size W -o X.pkb")
+        .str();
+  if (bytes.starts_with("/* pkb-manifest"))
+    return ("'" + path + "' is an emitted program; run it with pkb-run, or give the bundle that it was made from").str();
+  return "";
 }
 
 static std::string sha256(StringRef bytes) {

@@ -255,14 +255,18 @@ llvm::Error Importer::importResults(func::FuncOp function) {
   Location loc = function.getLoc();
   SmallVector<Value> values;
   SmallVector<NamedAttrList> attributes(tensors.size());
+  // What is lazily conjugated or negated is not what its storage holds.
+  auto isValueOfItsOwn = [&](int64_t tensor) {
+    return program.tensors[tensor].conjugate || program.tensors[tensor].negative;
+  };
   for (auto [index, tensor] : llvm::enumerate(tensors)) {
     llvm::Expected<Value> value = storages.read(tensor, loc);
     if (!value)
       return prefixError("result " + std::to_string(index), value.takeError());
     values.push_back(*value);
     const StorageRegion *region = storages.find(tensor);
-    if (program.tensors[tensor].conjugate || program.tensors[tensor].negative)
-      continue; // a value of its own
+    if (isValueOfItsOwn(tensor))
+      continue;
     if (program.storages[program.tensors[tensor].storage].onHost)
       return makeError("result ", index, " is a tensor in host memory, which is "
                        "not supported; return one on the device");
@@ -281,7 +285,7 @@ llvm::Error Importer::importResults(func::FuncOp function) {
                       theirs.begin <= window.begin &&
                       theirs.end >= window.end && window.begin != window.end;
       bool same = theirs.begin == window.begin && theirs.end == window.end;
-      if (other == index || !contains || (same && other > index))
+      if (other == index || !contains || isValueOfItsOwn(outer) || (same && other > index))
         continue;
       attributes[index].set(
           aten::kAliasOfAttrName,

@@ -73,6 +73,7 @@ private:
   LogicalResult convertCollective(comm::CollectiveOpInterface op);
   FailureOr<SmallVector<FlatSymbolRefAttr>> kernelsOf(comm::CollectiveOpInterface op, TypeRange operands);
   LogicalResult convertFused(comm::FusedOp op);
+  FailureOr<Storage> placeOfResult(func::ReturnOp op, int64_t index, DenseMap<int64_t, Storage> &places);
   LogicalResult convertReturn(func::ReturnOp op);
 
   func::FuncOp function;
@@ -89,7 +90,9 @@ private:
 MemRefType Bufferizer::memoryType(RankedTensorType type, int64_t origin) {
   aten::Layout layout = aten::getLayout(type);
   int64_t offset = layout.offset - origin;
-  if (offset == 0 && !aten::getTensorType(type.getShape(), type.getElementType(), layout.strides, 0).getEncoding())
+  // The strides that a memref without a layout has in front of a dimension of size 0 are dynamic.
+  bool emptyInside = type.getNumElements() == 0 && type.getDimSize(0) != 0;
+  if (offset == 0 && !emptyInside && !aten::getTensorType(type.getShape(), type.getElementType(), layout.strides, 0).getEncoding())
     return MemRefType::get(type.getShape(), type.getElementType());
   return MemRefType::get(type.getShape(), type.getElementType(),
                          StridedLayoutAttr::get(type.getContext(), offset, layout.strides));
@@ -241,6 +244,11 @@ static bool isWritten(Value value) {
 
 LogicalResult Bufferizer::convertLiteral(aten::LiteralOp literal) {
   auto type = cast<RankedTensorType>(literal.getResult().getType());
+  if (type.getNumElements() == 0) { // no constant is that short
+    Storage empty = allocate(literal.getLoc(), literal.getResult());
+    bind(literal.getResult(), empty.root, empty);
+    return success();
+  }
   MemRefType buffer = memoryType(type, 0);
   std::string name = "literal_" + std::to_string(shared.nextLiteral++);
   OpBuilder atModule(function);
@@ -270,6 +278,15 @@ static MemRefType pointerType(Type operand) {
   return MemRefType::get(type.getShape(), type.getElementType());
 }
 
+/// True if no rank has an element for another one. All ranks of the group find so, for they know the same sizes.
+static bool movesNothing(comm::CollectiveOpInterface op) {
+  SmallVector<Type> tensors(op.getCollectiveInputs().getTypes());
+  llvm::append_range(tensors, op.getCollectiveResults().getTypes());
+  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation()); uneven && llvm::any_of(uneven.getCounts(), [](int64_t count) { return count > 0; }))
+    return false;
+  return !tensors.empty() && llvm::all_of(tensors, [](Type tensor) { return cast<RankedTensorType>(tensor).getNumElements() == 0; });
+}
+
 LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   Location loc = op.getLoc();
   SmallVector<Value> operands;
@@ -281,6 +298,8 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
     bind(result, out.root, out);
     operands.push_back(out.root);
   }
+  if (movesNothing(op))
+    return success();
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl) {
     if (isa<comm::BarrierOp>(op.getOperation())) // the library needs something to add up
@@ -354,7 +373,8 @@ LogicalResult Bufferizer::convertAbsent(comm::AbsentOp absent) {
 
 /// What stands for the memory of `value` where there is none.
 Storage Bufferizer::absentMemory(Location loc, Value value) {
-  return {xfer::AbsentOp::create(builder, loc, memoryType(cast<RankedTensorType>(value.getType()), 0)), 0};
+  auto type = cast<RankedTensorType>(value.getType());
+  return {xfer::AbsentOp::create(builder, loc, MemRefType::get(type.getShape(), type.getElementType())), 0};
 }
 
 LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
@@ -402,6 +422,33 @@ Storage Bufferizer::copyOf(Location loc, Value value) {
   return copy;
 }
 
+/// The memory that result `index` is returned in. A view is in that of its base, which may be a later result.
+FailureOr<Storage> Bufferizer::placeOfResult(func::ReturnOp op, int64_t index, DenseMap<int64_t, Storage> &places) {
+  SmallVector<int64_t> chain{index}; // each a view of the next
+  Storage place;
+  while (!place.root) {
+    int64_t last = chain.back();
+    auto alias = function.getResultAttrOfType<aten::AliasAttr>(last, aten::kAliasOfAttrName);
+    if (auto known = places.find(last); known != places.end()) {
+      place = known->second;
+    } else if (!alias) {
+      // A value of its own, which the caller must not find in an argument.
+      place = storages[op.getOperand(last)];
+      if (isa<BlockArgument>(place.root))
+        place = copyOf(op.getLoc(), op.getOperand(last));
+    } else if (alias.getKind() == aten::AliasKind::Argument) {
+      place = argumentOf(alias.getIndex());
+    } else if (llvm::is_contained(chain, alias.getIndex())) {
+      return op.emitOpError() << "result " << index << " must be a view of memory, got: views that are each the next one's, " << ArrayRef(chain);
+    } else {
+      chain.push_back(alias.getIndex());
+    }
+  }
+  for (int64_t view : chain)
+    places[view] = place;
+  return place;
+}
+
 LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
   Location loc = op.getLoc();
   for (auto [index, type] : llvm::enumerate(op.getOperandTypes()))
@@ -421,38 +468,34 @@ LogicalResult Bufferizer::convertReturn(func::ReturnOp op) {
     copies.emplace_back(overwritten ? copyOf(loc, value).root : memory[value], target.root);
   }
 
+  // What is left of the results is numbered anew.
+  SmallVector<int64_t> numbers(op.getNumOperands(), -1);
+  int64_t left = 0;
+  for (auto [index, number] : llvm::enumerate(numbers))
+    if (!mutationOf(index))
+      number = left++;
+
   SmallVector<Value> returned;
   SmallVector<DictionaryAttr> attributes;
-  DenseMap<int64_t, Storage> own;   // by result
-  DenseMap<int64_t, int64_t> numbers; // of the results that are returned
-  for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-    own[index] = storages[value];
+  DenseMap<int64_t, Storage> places; // by result
+  for (int64_t index = 0; index < op.getNumOperands(); ++index) {
     if (mutationOf(index))
       continue;
-    Value result = memory[value];
-    if (auto alias = function.getResultAttrOfType<aten::AliasAttr>(index, aten::kAliasOfAttrName)) {
-      bool ofArgument = alias.getKind() == aten::AliasKind::Argument;
-      own[index] = ofArgument ? argumentOf(alias.getIndex()) : own.lookup(alias.getIndex());
-      if (own[index].root && own[index].root != storages[value].root)
-        result = windowOf(loc, cast<RankedTensorType>(value.getType()), own[index]);
-      if (!own[index].root || !result)
-        return op.emitOpError() << "result " << index << " must be a view of an argument or an earlier result, with strides that a memref "
-                                << "can have";
-    } else if (isa<BlockArgument>(own[index].root)) {
-      // A value of its own, which the caller must not find in an argument.
-      own[index] = copyOf(loc, value);
-      result = own[index].root;
-    }
-    // What is left of the results is numbered anew.
+    FailureOr<Storage> place = placeOfResult(op, index, places);
+    if (failed(place))
+      return failure();
+    Value value = op.getOperand(index), result = memory[value];
+    if (place->root != storages[value].root)
+      result = windowOf(loc, cast<RankedTensorType>(value.getType()), *place);
+    if (!result)
+      return op.emitOpError() << "result " << index << " must have strides that a memref can have, got: " << value.getType();
     NamedAttrList attribute(function.getResultAttrDict(index));
     if (auto alias = function.getResultAttrOfType<aten::AliasAttr>(index, aten::kAliasOfAttrName);
         alias && alias.getKind() == aten::AliasKind::Result) {
-      auto place = numbers.find(alias.getIndex());
-      if (place == numbers.end())
+      if (numbers[alias.getIndex()] < 0)
         return op.emitOpError() << "result " << index << " must be a view of a result that is returned, got: the new contents of an argument";
-      attribute.set(aten::kAliasOfAttrName, aten::AliasAttr::get(builder.getContext(), aten::AliasKind::Result, place->second));
+      attribute.set(aten::kAliasOfAttrName, aten::AliasAttr::get(builder.getContext(), aten::AliasKind::Result, numbers[alias.getIndex()]));
     }
-    numbers[index] = returned.size();
     returned.push_back(result);
     attributes.push_back(attribute.getDictionary(builder.getContext()));
   }

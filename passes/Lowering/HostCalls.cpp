@@ -231,8 +231,6 @@ LogicalResult pkb::buildLibraryCall(OpBuilder &builder, comm::CollectiveOpInterf
   int64_t elements = cast<MemRefType>(operands.front().getType()).getNumElements() / op.getPartCount();
   SmallVector<Attribute> calls = CallList(op, elements).run();
   auto reduction = dyn_cast<comm::ReductionOpInterface>(op.getOperation());
-  if (calls.empty()) // parts without elements
-    reduction = nullptr;
   auto kind = reduction ? comm::ReduceKindAttr::get(builder.getContext(), reduction.getKind()) : comm::ReduceKindAttr();
   if (isa<comm::BarrierOp>(op.getOperation()))
     kind = comm::ReduceKindAttr::get(builder.getContext(), comm::ReduceKind::Sum);

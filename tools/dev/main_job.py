@@ -77,7 +77,7 @@ def result_row(name, results, manifest, original):
     """One row of the table from the JSON lines of pkb-run."""
     check = next(r for r in results if r["kind"] == "check")
     times = [r for r in results if r["kind"] == "time"]
-    errors = ["exact" if all(t["rule"] == "bitwise" and t["right"] for t in check["tensors"]) else
+    errors = ["exact" if all(t["rule"] != "bound" and t["right"] for t in check["tensors"]) else
               f"{max(t['error_over_bound'] for t in check['tensors']):.3g}"] if check["tensors"] else []
     ours = human_bytes(sent_bytes(manifest))
     theirs_bytes, theirs = original

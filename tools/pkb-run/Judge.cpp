@@ -42,6 +42,18 @@ std::vector<int64_t> indexOf(int64_t i, const std::vector<int64_t> &sizes) {
 
 double ratioOf(double error, double bound) { return error == 0 ? 0 : bound > 0 ? error / bound : HUGE_VAL; }
 
+const char *nameOf(Comparison comparison) {
+  switch (comparison) {
+  case Comparison::Bits:
+    return "bitwise";
+  case Comparison::Values:
+    return "values";
+  case Comparison::Bound:
+    break;
+  }
+  return "bound";
+}
+
 /// JSON has no infinity: a ratio over an empty bound is written as the largest double.
 double finite(double x) { return std::isfinite(x) ? x : 1.7976931348623157e308; }
 
@@ -49,16 +61,28 @@ double finite(double x) { return std::isfinite(x) ? x : 1.7976931348623157e308; 
 
 Judge::Judge(std::string what, const NumberFormat &format, Rule rule) : format(format), rule(rule) {
   if (format.kind == NumberKind::Integer) {
-    this->rule.exact = true;
+    this->rule.comparison = Comparison::Bits;
   }
   verdict.what = std::move(what);
   verdict.dtype = format.name;
-  verdict.exact = this->rule.exact;
+  verdict.comparison = this->rule.comparison;
   verdict.replicated = true;
 }
 
 bool Judge::isPoison(const char *element) const {
   return std::all_of(element, element + format.bytes, [&](char c) { return static_cast<unsigned char>(c) == poisonByte(format); });
+}
+
+/// True if the components of an element are equal, or both NaN.
+bool Judge::sameValue(const Sample &sample, int64_t element) const {
+  int64_t parts = componentsOf(format);
+  for (int64_t i = element * parts; i < (element + 1) * parts; ++i) {
+    double ours = component(format, sample.ours, i), expected = component(format, sample.reference, i);
+    if (ours != expected && !(std::isnan(ours) && std::isnan(expected))) {
+      return false;
+    }
+  }
+  return true;
 }
 
 double Judge::oracleAt(const Sample &sample, int64_t i) const {
@@ -84,7 +108,11 @@ void Judge::compareExact(int trial, int rank, const Sample &sample) {
     if (std::memcmp(a, b, size_t(format.bytes)) == 0) {
       continue;
     }
-    verdict.unwritten += isPoison(a);
+    bool unwritten = isPoison(a);
+    if (rule.comparison == Comparison::Values && !unwritten && sameValue(sample, i)) {
+      continue;
+    }
+    verdict.unwritten += unwritten;
     double ours = component(format, sample.ours, i * componentsOf(format));
     double expected = component(format, sample.reference, i * componentsOf(format));
     if (verdict.mismatches++ == 0) {
@@ -141,7 +169,7 @@ void Judge::add(int trial, const std::vector<Sample> &ranks) {
   for (const Sample &sample : ranks) {
     int64_t n = countOf(sample.sizes);
     verdict.elements += n;
-    for (int64_t i = 0; !rule.exact && i < n * componentsOf(format); ++i) {
+    for (int64_t i = 0; rule.comparison == Comparison::Bound && i < n * componentsOf(format); ++i) {
       double value = std::fabs(oracleAt(sample, i));
       magnitude = std::isfinite(value) ? std::max(magnitude, value) : magnitude;
     }
@@ -151,14 +179,14 @@ void Judge::add(int trial, const std::vector<Sample> &ranks) {
     sameOurs = sameOurs && sameShape && std::memcmp(sample.ours, ranks[0].ours, bytes) == 0;
   }
   for (const Sample &sample : ranks) {
-    if (rule.exact) {
+    if (verdict.exact()) {
       compareExact(trial, sample.rank, sample);
     } else {
       compareBound(trial, sample.rank, sample, magnitude);
     }
   }
   verdict.replicated = verdict.replicated && sameReference && ranks.size() > 1;
-  if (sameReference && !sameOurs && verdict.reason.empty()) {
+  if (sameReference && !sameOurs && rule.comparison != Comparison::Values && verdict.reason.empty()) {
     verdict.reason = fmt::format("ranks differ in bits in trial {}, the original's do not", trial);
   }
 }
@@ -178,9 +206,9 @@ Verdict Judge::finish() {
     wrong = fmt::format("{} of {} elements were never written, first{}", verdict.unwritten, verdict.elements, where);
   } else if (!nonFinite.empty()) {
     wrong = nonFinite + where;
-  } else if (rule.exact && verdict.mismatches > 0) {
-    wrong = fmt::format("{} of {} elements differ in bits, first{}: {} instead of {}", verdict.mismatches, verdict.elements, where,
-                        verdict.worstOurs, verdict.worstExpected);
+  } else if (verdict.exact() && verdict.mismatches > 0) {
+    wrong = fmt::format("{} of {} elements differ in {}, first{}: {} instead of {}", verdict.mismatches, verdict.elements,
+                        rule.comparison == Comparison::Bits ? "bits" : "value", where, verdict.worstOurs, verdict.worstExpected);
   } else if (!tolerated && verdict.ratio > allowanceOverReference * verdict.referenceRatio) {
     wrong = fmt::format("{} of {} elements are past the bound, worst{}: {} instead of {}", verdict.mismatches, verdict.elements, where,
                         verdict.worstOurs, verdict.worstExpected);
@@ -196,7 +224,7 @@ nlohmann::json Verdict::json() const {
   return {{"what", what},
           {"dtype", dtype},
           {"sizes", sizes},
-          {"rule", exact ? "bitwise" : "bound"},
+          {"rule", rule()},
           {"right", right},
           {"reason", reason},
           {"elements", elements},
@@ -214,7 +242,11 @@ Verdict Verdict::fromJson(const nlohmann::json &value) {
   v.what = value.at("what");
   v.dtype = value.at("dtype");
   v.sizes = value.at("sizes").get<std::vector<int64_t>>();
-  v.exact = value.at("rule") == "bitwise";
+  for (Comparison comparison : {Comparison::Bits, Comparison::Values, Comparison::Bound}) {
+    if (value.at("rule") == nameOf(comparison)) {
+      v.comparison = comparison;
+    }
+  }
   v.right = value.at("right");
   v.reason = value.at("reason");
   v.elements = value.at("elements");
@@ -230,11 +262,13 @@ Verdict Verdict::fromJson(const nlohmann::json &value) {
   return v;
 }
 
+std::string Verdict::rule() const { return nameOf(comparison); }
+
 std::string Verdict::summary() const {
   if (!right) {
     return "wrong";
   }
-  return exact ? "exact" : fmt::format("{:.3g}", ratio);
+  return exact() ? "exact" : fmt::format("{:.3g}", ratio);
 }
 
 namespace {
@@ -267,7 +301,7 @@ std::vector<Verdict> mergeVerdicts(const std::vector<RankVerdicts> &parts) {
   for (const RankVerdicts &part : parts) {
     for (const Verdict &verdict : part.verdicts) {
       auto same = std::find_if(merged.begin(), merged.end(), [&](const Verdict &known) {
-        return known.what == verdict.what && known.dtype == verdict.dtype && known.exact == verdict.exact;
+        return known.what == verdict.what && known.dtype == verdict.dtype && known.comparison == verdict.comparison;
       });
       if (same == merged.end()) {
         merged.push_back(verdict);

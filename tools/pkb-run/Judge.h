@@ -20,9 +20,16 @@
 
 namespace pkb::run {
 
+/// What is asked of an element.
+enum class Comparison {
+  Bits,   ///< pure data movement or integers: the reference's bits
+  Values, ///< after a minimum or maximum: the reference's value, any NaN for a NaN and either zero for a zero
+  Bound   ///< within an error bound of the oracle
+};
+
 /// How a tensor is compared.
 struct Rule {
-  bool exact = true;     ///< pure data movement or integers: bit for bit with the reference
+  Comparison comparison = Comparison::Bits;
   double terms = 1;      ///< longest sum that flows into one element
   double roundings = 0;  ///< values rounded to a storage dtype on the way to an element, the last one not counted
   double storage = 0;    ///< largest unit roundoff among those storage dtypes; 0: that of the output
@@ -42,7 +49,8 @@ struct Verdict {
   std::string what; ///< "output 0", "argument 1"
   std::string dtype;
   std::vector<int64_t> sizes;
-  bool exact = true, right = true;
+  Comparison comparison = Comparison::Bits;
+  bool right = true;
   std::string reason; ///< first thing that is wrong, "" if right
   int64_t elements = 0, mismatches = 0, unwritten = 0;
   double error = 0;          ///< largest |ours - oracle|
@@ -55,6 +63,9 @@ struct Verdict {
 
   nlohmann::json json() const;
   static Verdict fromJson(const nlohmann::json &value);
+  bool exact() const { return comparison != Comparison::Bound; }
+  /// "bitwise", "values" or "bound".
+  std::string rule() const;
   /// "max error / bound" as printed: "exact", "0.43", or what is wrong.
   std::string summary() const;
 };
@@ -78,6 +89,7 @@ private:
   double oracleAt(const Sample &sample, int64_t i) const;
   void note(int trial, int rank, const Sample &sample, int64_t i, double ours, double expected);
   bool isPoison(const char *element) const;
+  bool sameValue(const Sample &sample, int64_t element) const;
 
   const NumberFormat &format;
   Rule rule;

@@ -8,6 +8,7 @@
 
 #include "tools/pkb-run/Support.h"
 
+#include <algorithm>
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fmt/format.h>
@@ -70,6 +71,9 @@ int parseOptions(int argc, char **argv, Options &options) {
   return -1;
 }
 
+/// What an entry of a batch file may say.
+static constexpr const char *kJobKeys[] = {"program", "check", "source", "ranks", "trials", "seed", "atol", "rtol", "name"};
+
 std::vector<JobSpec> readBatch(const Options &options) {
   json list = json::parse(readFile(options.batch, "batch file"), nullptr, /*allow_exceptions=*/false);
   if (!list.is_array() || list.empty()) {
@@ -80,6 +84,18 @@ std::vector<JobSpec> readBatch(const Options &options) {
   std::vector<JobSpec> jobs;
   for (const json &entry : list) {
     JobSpec job = options.job;
+    auto where = [&] { return fmt::format("batch file '{}', job {}", options.batch, jobs.size()); };
+    if (!entry.is_object()) {
+      throw Failure(BadInput, fmt::format("{}: is no object, got: {}", where(), entry.dump()));
+    }
+    for (const auto &field : entry.items()) {
+      if (std::find(std::begin(kJobKeys), std::end(kJobKeys), field.key()) == std::end(kJobKeys)) {
+        throw Failure(BadInput, fmt::format("{}: unknown key '{}'; known: {}", where(), field.key(), fmt::join(kJobKeys, ", ")));
+      }
+    }
+    if (!entry.contains("program")) {
+      throw Failure(BadInput, fmt::format("{}: key 'program' is missing: the .cu or .pkx file to run", where()));
+    }
     try {
       job.program = place(entry.at("program").get<std::string>());
       job.check = place(entry.value("check", ""));
@@ -91,10 +107,10 @@ std::vector<JobSpec> readBatch(const Options &options) {
       job.rtol = entry.value("rtol", job.rtol);
       job.name = entry.value("name", std::filesystem::path(job.program).stem().string());
     } catch (const json::exception &error) {
-      throw Failure(BadInput, fmt::format("batch file '{}', job {}: {}", options.batch, jobs.size(), error.what()));
+      throw Failure(BadInput, fmt::format("{}: {}", where(), error.what()));
     }
     if (job.trials < 1) {
-      throw Failure(BadInput, fmt::format("batch file '{}', job {}: trials must be positive, got: {}", options.batch, jobs.size(), job.trials));
+      throw Failure(BadInput, fmt::format("{}: trials must be positive, got: {}", where(), job.trials));
     }
     jobs.push_back(job);
   }

@@ -9,6 +9,7 @@
 
 #include "pkb_rt/layout.h"
 
+#include <filesystem>
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -23,6 +24,9 @@ constexpr const char *manifestHead = "/* pkb-manifest\n";
 /// The emitted text: the whole file, or that member of an artefact, which the run time finds whole.
 std::string readText(const std::string &path) {
   std::string bytes = readFile(path, "program");
+  if (std::filesystem::path(path).extension() == ".pkb") {
+    throw Failure(BadInput, fmt::format("'{}' is a bundle; compile it first: pkb-opt {} --pkb-pipeline=target=<machine>x<ranks> -o X.cu", path, path));
+  }
   bool named = path.size() > 4 && path.compare(path.size() - 4, 4, ".pkx") == 0;
   if (!named && bytes.compare(0, 2, "PK") != 0) {
     return bytes;

@@ -46,7 +46,7 @@ TensorEntry readEntry(const json &value, const JobSpec &job) {
   if (auto oracle = value.find("oracle"); oracle != value.end() && oracle->is_string()) {
     entry.oracleFile = oracle->get<std::string>();
   }
-  entry.rule.exact = !value.value("rounding", false);
+  entry.rule.comparison = value.value("rounding", false) ? Comparison::Bound : value.value("selected", false) ? Comparison::Values : Comparison::Bits;
   entry.rule.terms = value.value("terms", 1.0);
   entry.rule.roundings = value.value("roundings", 0.0);
   entry.rule.storage = value.value("roundoff", 0.0);

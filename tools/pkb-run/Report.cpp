@@ -111,9 +111,9 @@ void Report::printTable(const Outcome &outcome) {
   } else {
     std::vector<std::vector<std::string>> rows = {{"tensor", "dtype", "shape", "rule", "max error / bound", "original's", "verdict"}};
     for (const Verdict &v : outcome.verdicts) {
-      rows.push_back({v.what, v.dtype, shapeText(v.sizes), v.exact ? "bitwise" : "bound", v.summary(),
-                      v.exact ? "" : fmt::format("{:.3g}", v.referenceRatio),
-                      v.right ? (v.exact || v.worstRank < 0
+      rows.push_back({v.what, v.dtype, shapeText(v.sizes), v.rule(), v.summary(),
+                      v.exact() ? "" : fmt::format("{:.3g}", v.referenceRatio),
+                      v.right ? (v.exact() || v.worstRank < 0
                                      ? "right"
                                      : fmt::format("right (worst: rank {}, trial {}, element [{}])", v.worstRank, v.worstTrial,
                                                    fmt::join(v.worstIndex, ",")))

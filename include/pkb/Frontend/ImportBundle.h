@@ -18,6 +18,11 @@ namespace pkb {
 /// True if `bytes` begin like a bundle (a zip file).
 bool looksLikeBundle(llvm::StringRef bytes);
 
+/// Why `bytes` of a file that is no bundle are no module either, if that can be
+/// seen: a Python file by its name, an emitted program by its beginning. Names
+/// `path` and says what to do. Empty for everything else.
+std::string whyNoModule(llvm::StringRef bytes, llvm::StringRef path);
+
 /// Reads a bundle (docs/Rationale/Bundle.md), checks it, unifies the programs of
 /// its ranks and returns them as one module of level L1. `files` holds the bytes of
 /// one bundle, or of programs that torch.export saved: one for all ranks, or one

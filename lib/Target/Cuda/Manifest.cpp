@@ -42,15 +42,20 @@ static json::Object describe(MemRefType type) {
 /// Bytes from the first of a memref to the end of its last element.
 static int64_t bytesOf(MemRefType type) { return reachOf(type) * xfer::elementBytes(type.getElementType()); }
 
-int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object fields) {
-  auto type = dyn_cast<MemRefType>(value.getType());
-  json::Object slot = describe(type ? type : MemRefType::get({}, value.getType()));
+/// A slot with the dtype, sizes and strides of `shape`. `fields` are those of its kind.
+int64_t ManifestBuilder::addSlot(json::Object shape, StringRef kind, json::Object fields) {
+  json::Object slot{{"id", slots.size()}, {"kind", kind}};
+  for (StringRef field : {"dtype", "sizes", "strides"})
+    slot[field] = std::move(shape[field]);
   for (auto &field : fields)
     slot[field.first] = std::move(field.second);
-  int64_t id = nextSlot++;
-  slot["id"] = id;
-  slot["kind"] = kind;
   slots.push_back(std::move(slot));
+  return slots.size() - 1;
+}
+
+int64_t ManifestBuilder::addSlot(Value value, StringRef kind, json::Object fields) {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  int64_t id = addSlot(describe(type ? type : MemRefType::get({}, value.getType())), kind, std::move(fields));
   slotOf[value] = id;
   // What an operator returns has the strides it likes.
   roomOf[value] = kind == "aten" || !type ? std::numeric_limits<int64_t>::max() : bytesOf(type);
@@ -67,6 +72,26 @@ LogicalResult ManifestBuilder::addView(Operation *view, int64_t offset) {
   addSlot(window, "view", json::Object{{"of", slotOf.lookup(source)}, {"offset", offset}});
   roomOf[window] = room == std::numeric_limits<int64_t>::max() ? room : room - begin;
   return success();
+}
+
+/// A step that copies one slot to another of the same sizes. An element that `type`, that of `to`, has more than once, because a stride is 0, is
+/// written once.
+json::Value ManifestBuilder::copyStep(MemRefType type, int64_t from, int64_t to, std::string source) {
+  int64_t offset = 0;
+  SmallVector<int64_t> strides, sizes(type.getShape());
+  (void)type.getStridesAndOffset(strides, offset); // static by construction
+  for (auto [size, stride] : llvm::zip_equal(sizes, strides))
+    size = stride == 0 ? std::min<int64_t>(size, 1) : size;
+  if (ArrayRef(sizes) != type.getShape())
+    for (int64_t *place : {&from, &to}) {
+      json::Object slot = *slots[*place].getAsObject();
+      slot["sizes"] = json::Array(sizes);
+      *place = addSlot(std::move(slot), "view", json::Object{{"of", *place}, {"offset", 0}});
+    }
+  json::Object step{{"kind", "copy"}, {"from", from}, {"to", to}};
+  if (!source.empty())
+    step["source"] = std::move(source);
+  return step;
 }
 
 /// The slot of an operand; null if it does not exist on this rank.
@@ -92,14 +117,11 @@ static Value rootOf(Value value) {
   return value;
 }
 
-/// True if a caller who allocates memory of this type gets all of a storage of as many bytes, in some order.
+/// True if a caller who allocates memory of this type gets all of a storage of as many bytes, in some order, some of it more than once.
 static bool coversStorage(MemRefType window, MemRefType storage) {
   int64_t offset = 0;
   SmallVector<int64_t> strides;
-  if (failed(window.getStridesAndOffset(strides, offset)) || offset != 0 || bytesOf(window) != bytesOf(storage))
-    return false;
-  RankedTensorType tensor = aten::getTensorType(window.getShape(), window.getElementType(), strides, 0);
-  return aten::isDense(tensor);
+  return succeeded(window.getStridesAndOffset(strides, offset)) && offset == 0 && bytesOf(window) == bytesOf(storage) && coversReach(window);
 }
 
 /// Which allocations are the caller's, before slots are numbered.
@@ -207,13 +229,10 @@ LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
       output["slot"] = slotOf.lookup(value);
     } else {
       // Memory that the caller cannot own as it is: part of a storage, or a second name for one.
-      json::Object slot = describe(llvm::cast<MemRefType>(value.getType()));
-      slot["id"] = nextSlot;
-      slot["kind"] = "output";
-      slot["index"] = static_cast<int64_t>(index);
-      slots.push_back(std::move(slot));
-      endSteps.push_back(json::Object{{"kind", "copy"}, {"from", slotOf.lookup(value)}, {"to", nextSlot}});
-      output["slot"] = nextSlot++;
+      auto type = llvm::cast<MemRefType>(value.getType());
+      int64_t own = addSlot(describe(type), "output", json::Object{{"index", static_cast<int64_t>(index)}});
+      endSteps.push_back(copyStep(type, slotOf.lookup(value), own, ""));
+      output["slot"] = own;
     }
     outputs.push_back(std::move(output));
   }
@@ -315,10 +334,8 @@ LogicalResult ManifestBuilder::collectSteps(func::FuncOp main) {
                                    {"to", slotOf.lookup(read.getResult())},
                                    {"source", sourceOf(read.getLoc())}});
     } else if (auto copy = dyn_cast<memref::CopyOp>(op)) {
-      steps.push_back(json::Object{{"kind", "copy"},
-                                   {"from", slotOf.lookup(copy.getSource())},
-                                   {"to", slotOf.lookup(copy.getTarget())},
-                                   {"source", sourceOf(copy.getLoc())}});
+      steps.push_back(copyStep(cast<MemRefType>(copy.getTarget().getType()), slotOf.lookup(copy.getSource()), slotOf.lookup(copy.getTarget()),
+                               sourceOf(copy.getLoc())));
     } else if (!isa<cuda::AbsentOp, cuda::BitcastOp, memref::AllocOp, memref::ReinterpretCastOp, memref::GetGlobalOp, func::ReturnOp>(op)) {
       return op.emitOpError() << "has no form in the host plan";
     }
@@ -354,7 +371,7 @@ FailureOr<json::Object> ManifestBuilder::buildProgram(func::FuncOp function) {
   outputOf.clear();
   for (json::Array *list : {&slots, &steps, &endSteps, &arguments, &outputs})
     list->clear();
-  nextSlot = workspace = 0;
+  workspace = 0;
   if (failed(collectOutputs(function)) || failed(collectSlots(function)) || failed(collectSteps(function)))
     return failure();
   json::Object program{{"arguments", std::move(arguments)},

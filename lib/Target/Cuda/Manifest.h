@@ -33,10 +33,12 @@ private:
   llvm::LogicalResult collectSteps(mlir::func::FuncOp main);
   llvm::LogicalResult addConstant(mlir::memref::GetGlobalOp use);
   void addKernels();
+  int64_t addSlot(llvm::json::Object shape, llvm::StringRef kind, llvm::json::Object fields);
   int64_t addSlot(mlir::Value value, llvm::StringRef kind, llvm::json::Object fields);
   llvm::LogicalResult addView(mlir::Operation *view, int64_t offset);
   int64_t addGroup(comm::GroupAttr group);
   llvm::json::Value slotJson(mlir::Value operand) const;
+  llvm::json::Value copyStep(mlir::MemRefType type, int64_t from, int64_t to, std::string source);
   llvm::json::Value callStep(aten::CallOp call);
   llvm::json::Value libraryStep(cuda::LibraryCallOp call);
   llvm::json::Array callList(mlir::OperandRange operands, mlir::ArrayAttr calls, bool transfer);
@@ -49,7 +51,7 @@ private:
   llvm::json::Array slots, steps, endSteps, arguments, outputs; // of one program
   llvm::json::Array kernels, groups, sites;
   std::string constants;
-  int64_t nextSlot = 0, workspace = 0; // of one program
+  int64_t workspace = 0; // of one program
   int64_t region = 0;
 };
 

@@ -162,6 +162,29 @@ class Ranks(unittest.TestCase):
 
         self.on_ranks(program_text(), body)
 
+    def test_a_view_comes_before_its_base_which_repeats_elements(self):
+        whole = {"dtype": "float32", "sizes": [2, 3, 5], "strides": [0, 5, 1]}
+        row, sum_of = {"dtype": "float32", "sizes": [5], "strides": [1]}, {"dtype": "float32", "sizes": [3, 5], "strides": [5, 1]}
+        text = program_text(
+            outputs=[{"slot": 3, "alias_of": None, **row}, {"slot": 2, "alias_of": None, **whole}],
+            output_tree={"kind": "list", "items": [{"kind": "tensor", "id": 0}, {"kind": "tensor", "id": 1}]},
+            slots=[{"id": 0, "kind": "argument", "index": 0, **sum_of}, {"id": 1, "kind": "view", "of": 2, "offset": 0, **sum_of},
+                   {"id": 2, "kind": "output", "index": 1, **whole}, {"id": 3, "kind": "view", "of": 2, "offset": 5, **row}],
+        )  # fmt: skip
+
+        def body(rank, program, context):
+            view, base = program(self.tensor(rank))
+            context.synchronize()
+            torch.testing.assert_close(base, (self.tensor(0) + self.tensor(1)).expand(2, 3, 5), rtol=0, atol=0)
+            self.assertEqual((base.stride(), base.untyped_storage().nbytes()), ((0, 5, 1), 60))
+            self.assertEqual((view.data_ptr(), view.shape), (base[0, 1].data_ptr(), (5,)))
+            given = torch.full((3, 5), float("nan")).expand(2, 3, 5)
+            torch.ops.pkb.call_out(program.handle, [self.tensor(rank)], [given])
+            context.synchronize()
+            self.assertTrue(torch.equal(given, base))
+
+        self.on_ranks(text, body)
+
     def test_a_program_that_writes_its_argument_returns_it(self):
         def body(rank, program, context):
             x = self.tensor(rank)

@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One clear message per bad input, a status that is not zero, nothing left behind."""
 
+import contextlib
+import io
 import os
 import re
 import stat
@@ -13,6 +15,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "Inputs"))
 
 from harness import INPUTS, ExportTest, command, run_cli
+from pkb.export import cli
 
 GOOD = """
 def solution(x):
@@ -162,9 +165,16 @@ class BadInputTest(ExportTest):
             with self.assertRaises(ProcessLookupError):
                 os.kill(pid, 0)
 
+    def test_unknown_option(self):
+        err = io.StringIO()
+        with contextlib.redirect_stderr(err), self.assertRaises(SystemExit) as ended:
+            cli.main(["--colour"])
+        self.assertEqual((ended.exception.code, err.getvalue()), (2, "pkb-export: error: unrecognized arguments: --colour; see pkb-export --help\n"))
+
     def test_output(self):
         missing = os.path.join(self.folder, "no", "x.pkb")
         self.assertIn("no such directory", self.fails(*self.args(**{"-o": missing})))
+        self.assertIn("-o must name a bundle, X.pkb, got: x.cu", self.fails(*self.args(**{"-o": "x.cu"})))
         self.assertIn("it is a directory", self.fails(*self.args(**{"-o": self.folder})))
         if os.geteuid() != 0:
             closed = os.path.join(self.folder, "closed")

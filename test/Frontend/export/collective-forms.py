@@ -180,6 +180,40 @@ class FormsTest(ExportTest):
             self.assertBits(d, torch.cat(x) + 1)
         self.assertEqual([e["name"] for e in collectives(bundle.ranks[0])], ["all_reduce"] * 2 + ["all_gather"] * 2)
 
+    def test_coalesced_with_a_device(self):
+        """The form with a device: calls that have a coalesced form, others, and messages, under one work."""
+        bundle, ranks = self.outputs(
+            """
+            from torch.distributed.distributed_c10d import _coalescing_manager
+
+            def solution(x):
+                w, r = dist.get_world_size(), dist.get_rank()
+                outs = [x.new_empty(6 * w, 4) for _ in range(2)]
+                with _coalescing_manager(dist.group.WORLD, x.device, async_ops=True) as cm:
+                    for k, out in enumerate(outs):
+                        dist.all_gather_into_tensor(out, x + k)
+                cm.wait()
+                y, z, got = x.clone(), x * 2, torch.zeros_like(x)
+                with _coalescing_manager(device=x.device):
+                    dist.broadcast(y, 1)
+                    dist.broadcast(z, 0)
+                with _coalescing_manager(device=x.device, async_ops=True) as cm:
+                    dist.isend(x, (r + 1) % w)
+                    dist.irecv(got, (r - 1) % w)
+                cm.wait()
+                return *outs, y, z, got
+            """,
+            2,
+        )
+        x = [r[0][0] for r in ranks]
+        for k, (_, (a, b, y, z, got), _) in enumerate(ranks):
+            self.assertBits(a, torch.cat(x))
+            self.assertBits(b, torch.cat(x) + 1)
+            self.assertBits(y, x[1])
+            self.assertBits(z, x[0] * 2)
+            self.assertBits(got, x[1 - k])
+        self.assertEqual([e["name"] for e in collectives(bundle.ranks[0])], ["all_gather"] * 2 + ["broadcast"] * 2 + ["send", "recv"])
+
     def test_messages(self):
         """send, recv, isend, irecv and batches; a receive arrives at its wait."""
         bundle, ranks = self.outputs(

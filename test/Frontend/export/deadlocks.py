@@ -71,6 +71,63 @@ class DeadlockTest(ExportTest):
         self.assertIn(f"rank 0 waits in all_reduce of group [0, 1] at {self.line_of('# pair')}", message)
         self.assertIn(f"rank 1 waits in all_reduce of group [0, 1, 2] at {self.line_of('# all')}", message)
 
+    def test_order_of_groups_with_the_same_ranks(self):
+        message = self.stuck("""
+            def solution(x):
+                group = dist.new_group([0, 1])
+                dist.all_reduce(x, group=group if dist.get_rank() else None)  # here
+                return x
+            """)
+        self.assertIn(f"rank 0 calls all_reduce at {self.line_of('# here')} of the group made at the start", message)
+        for how in ("", ", async_op=True"):
+            message = self.stuck(f"""
+                def solution(x):
+                    a, y = dist.new_group([0, 1]), x * 2  # made a
+                    b = dist.new_group([0, 1])  # made b
+                    if dist.get_rank() == 0:
+                        h = dist.all_reduce(x, group=a{how})  # zero
+                        g = dist.all_reduce(y, group=b{how})
+                    else:
+                        g = dist.all_reduce(y, group=b{how})  # one
+                        h = dist.all_reduce(x, group=a{how})
+                    return x, y
+                """)
+            self.assertIn("ranks disagree on the group, of two that have ranks [0, 1]", message)
+            self.assertIn(f"rank 0 calls all_reduce at {self.line_of('# zero')} of the group made at {self.line_of('# made a')}", message)
+            self.assertIn(f"rank 1 calls all_reduce at {self.line_of('# one')} of the group made at {self.line_of('# made b')}", message)
+
+    def test_groups_that_only_some_ranks_make(self):
+        message = self.stuck("""
+            def solution(x):
+                if dist.get_rank() == 0:
+                    dist.new_group([0])  # here
+                dist.all_reduce(x)
+                return x
+            """)
+        self.assertIn(f"rank 0 makes group [0] at {self.line_of('# here')}, rank 1 makes no more groups", message)
+        message = self.stuck("""
+            def solution(x):
+                r = dist.get_rank()
+                group = dist.new_group([0, 1] if r < 2 else [2])  # here
+                dist.all_reduce(x, group=group)
+                return x
+            """, 3)
+        where = self.line_of("# here")
+        self.assertIn(f"rank 0 makes group [0, 1] at {where}, rank 2 makes group [2] at {where}", message)
+        self.assertIn("every rank must call new_group, members or not, in one order", message)
+
+    def test_groups_that_are_made_right(self):
+        """Members alone may make a group that synchronizes locally; two groups with the same ranks, in one order."""
+        self.export("""
+            def solution(x):
+                r, twins = dist.get_rank(), [dist.new_group([0, 1, 2]) for _ in range(2)]
+                for group in (twins[1], twins[0], None):
+                    dist.all_reduce(x, group=group)
+                if r < 2:
+                    dist.all_reduce(x, group=dist.new_group([0, 1], use_local_synchronization=True))
+                return x
+            """, 3)
+
     def test_shapes_dtypes_roots_reductions(self):
         for call, noun in (
             ("dist.all_reduce(x[: 2 + r].clone())", "shape"),

@@ -69,6 +69,18 @@ class ReferenceTest(ExportTest):
         outputs = index["trials"][0]["ranks"][1]["outputs"]
         self.assertEqual([o["rounding"] for o in outputs], [False, False, True])
 
+    def test_a_maximum_is_exact_by_value(self):
+        bundle = self.export("""
+            def solution(x):
+                y, z, n = x.clone(), x * 2, x.long()
+                dist.all_reduce(y, op=dist.ReduceOp.MAX)
+                dist.all_reduce(n, op=dist.ReduceOp.MIN)
+                return y.t().contiguous(), x.clone(), torch.relu(z), n, y + 1
+            """)
+        index, _ = self.reference(bundle)
+        outputs = index["trials"][0]["ranks"][1]["outputs"]
+        self.assertEqual([(o["rounding"], o["selected"]) for o in outputs], [(False, True), (False, False), (True, True), (False, False), (True, True)])
+
     def test_seed_and_random(self):
         """--random replaces the numbers, the seed changes them, and both are in the bundle."""
         bundle = self.export("def solution(x):\n    return x.clone()\n", random=True, seed=3, inputs="""

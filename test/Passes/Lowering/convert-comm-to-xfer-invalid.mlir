@@ -69,6 +69,14 @@ func.func @view_of_mutation(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_
 
 // -----
 
+// Two results, each a view of the other.
+func.func @views_of_each_other(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.alias_of = #aten.alias<result, 1>}, tensor<8xf32> {aten.alias_of = #aten.alias<result, 0>}) {
+  // expected-error @+1 {{'func.return' op result 0 must be a view of memory, got: views that are each the next one's, 0, 1}}
+  return %x, %x : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
 // A number has no memory that a caller could get.
 func.func @returns_number(%x: tensor<i64>) -> i64 {
   %0 = comm.host_read %x : tensor<i64>

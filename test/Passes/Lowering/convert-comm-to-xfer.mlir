@@ -429,3 +429,33 @@ func.func @reals_of_complex(%x: tensor<4xcomplex<f32>>) -> (tensor<4xcomplex<f32
   %n = aten.view_write %x, %s window <[2, 1], 2> : tensor<4xcomplex<f32>>, tensor<3x2xf32>
   return %n : tensor<4xcomplex<f32>>
 }
+
+// -----
+
+// A view is in the memory of its base, also where that is a later result, and itself a view of one.
+// CHECK-LABEL: func.func @view_before_base
+// CHECK-SAME: -> (memref<2xf32, strided<[1], offset: 1>> {aten.alias_of = #aten.alias<result, 1>}, memref<4xf32> {aten.alias_of = #aten.alias<result, 2>}, memref<8xf32>)
+// CHECK: memref.copy %{{.*}}, %[[OWN:.*]] :
+// CHECK-NOT: memref.copy
+// CHECK: return %{{.*}}, %{{.*}}, %[[OWN]] :
+func.func @view_before_base(%x: tensor<8xf32>) -> (tensor<2xf32, #aten.strided<[1], 1>> {aten.alias_of = #aten.alias<result, 1>}, tensor<4xf32> {aten.alias_of = #aten.alias<result, 2>}, tensor<8xf32>) {
+  %0 = aten.as_strided %x : tensor<8xf32> -> tensor<2xf32, #aten.strided<[1], 1>>
+  %1 = aten.as_strided %x : tensor<8xf32> -> tensor<4xf32>
+  return %0, %1, %x : tensor<2xf32, #aten.strided<[1], 1>>, tensor<4xf32>, tensor<8xf32>
+}
+
+// -----
+
+#ldst = #xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 2>
+
+// A collective without elements is no kernel, on any rank. A memref knows the strides of what is empty.
+// CHECK-LABEL: func.func @empty
+// CHECK-SAME: (%{{.*}}: memref<3x0xf32, strided<[1, 1]>>, %[[X:.*]]: memref<8xf32>) -> (memref<2x3x0xf32, strided<[3, 1, 1]>>, memref<8xf32>)
+// CHECK: xfer.launch @all_reduce_0(%[[X]], %{{.*}})
+// CHECK-NOT: xfer.launch
+// CHECK-NOT: xfer.kernel @all_gather
+func.func @empty(%e: tensor<3x0xf32>, %x: tensor<8xf32>) -> (tensor<2x3x0xf32>, tensor<8xf32>) {
+  %0 = comm.all_gather %e in <[[0, 1]]> {xfer.schedule = #ldst} : (tensor<3x0xf32>) -> tensor<2x3x0xf32>
+  %1 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic {xfer.schedule = #ldst} : tensor<8xf32>
+  return %0, %1 : tensor<2x3x0xf32>, tensor<8xf32>
+}

@@ -83,7 +83,8 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 
 // Parts without elements are no calls, so nothing is reduced.
 // CHECK-LABEL: @empty_parts
-// CHECK: xfer.library_call nccl({{.*}}) in <{{.*}}> calls [] {{.*}}: memref<0xf32>, memref<0xf32>, memref<0xf32>
+// CHECK-NOT: xfer.library_call
+// CHECK: return
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @empty_parts(%x: tensor<0xf32>, %y: tensor<0xf32>) -> tensor<0xf32> {
     %0 = comm.reduce_scatter sum %x, %y in <[[0, 1]]> accumulate f32 : (tensor<0xf32>, tensor<0xf32>) -> tensor<0xf32>

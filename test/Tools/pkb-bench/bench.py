@@ -140,6 +140,7 @@ class BenchTest(unittest.TestCase):
         with open(os.path.join(self.folder, "other.jsonl"), "w") as f:
             f.write('{"kind": "else"}\n')
         for more, message in (
+            (("--colour",), "unrecognized arguments: --colour; see pkb-bench --help"),
             ((), "nothing to run: name --pkb CHECKOUT, --folder NAME or --program FILE.py"),
             (("--program", "/missing.py"), "no such file: /missing.py"),
             (("--folder", "999-x"), "no problem folder 999-x below"),

@@ -8,8 +8,8 @@
 //
 // Level L1 is not what the emitter prints.
 // RUN: echo old > %t/x.cu
-// RUN: not pkb-opt %s -o %t/x.cu 2>&1 | FileCheck %s --check-prefix=LEVEL
-// LEVEL: pkb-opt: error: cannot emit CUDA from '{{.*}}'; run the whole pipeline (--pkb-pipeline=target=<machine>x<ranks>) first
+// RUN: not pkb-opt %s -o %t/x.cu 2>&1 | FileCheck %s --check-prefix=LEVEL --implicit-check-not=error:
+// LEVEL: {{^}}pkb-opt: error: cannot emit CUDA from '{{.*}}'; run the whole pipeline (--pkb-pipeline=target=<machine>x<ranks>) first
 // RUN: FileCheck %s --check-prefix=OLD < %t/x.cu
 // OLD: old
 //
@@ -28,6 +28,9 @@
 // RUN: not pkb-opt %s -o %t/x.cubin 2>&1 | FileCheck %s --check-prefix=KIND
 // KIND: pkb-opt: error: cannot write '{{.*}}/x.cubin': what is written has the extension .cu, .pkx, .mlir or .mlirbc, or is named by --emit
 //
+// RUN: not pkb-opt %s -o %t/x.foo 2>&1 | FileCheck %s --check-prefix=OTHER
+// OTHER: pkb-opt: error: cannot write '{{.*}}/x.foo': what is written has the extension .cu, .pkx, .mlir or .mlirbc, or is named by --emit
+//
 // RUN: not pkb-opt %s --emit=artefact 2>&1 | FileCheck %s --check-prefix=STDOUT
 // STDOUT: pkb-opt: error: an artefact is not written to standard output; name a file with -o X.pkx
 // RUN: not pkb-opt %s -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=LEVEL
@@ -39,6 +42,13 @@
 // An input whose name says bundle and whose content does not.
 // RUN: true > %t.empty.pkb && not pkb-opt %t.empty.pkb -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: pkb-opt: error: bundle '{{.*}}.empty.pkb' is not a zip file (empty or damaged); export it again
+//
+// A file that is neither a bundle nor a module.
+// RUN: printf 'import torch\n' > %t.model.py && not pkb-opt %t.model.py 2>&1 | FileCheck %s --check-prefix=PYTHON --implicit-check-not=error:
+// RUN: not pkb-interpret %t.model.py 2>&1 | FileCheck %s --check-prefix=PYTHON --implicit-check-not=error:
+// PYTHON: error: '[[FILE:.*model.py]]' is a Python file; export a function of it first: pkb-export [[FILE]]:FUNCTION --inputs [[FILE]]:INPUTS --world-size W -o X.pkb
+// RUN: pkb-opt %s --pkb-pipeline=target=h200x2 --emit=cuda -o %t.emitted.cu && not pkb-opt %t.emitted.cu 2>&1 | FileCheck %s --check-prefix=EMITTED --implicit-check-not=error:
+// EMITTED: error: '{{.*}}.emitted.cu' is an emitted program; run it with pkb-run, or give the bundle that it was made from
 //
 // A user's mistake is one line; the operation is shown to who asks for it.
 // RUN: not pkb-opt %s --pkb-pipeline=target=h200x3 -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=ONE --implicit-check-not='see current operation'

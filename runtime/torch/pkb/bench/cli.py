@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The command line of pkb-bench."""
 
-import argparse
 import json
 import os
 import re
@@ -12,6 +11,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 
+from ..arguments import Parser
 from ..export.errors import ExportError
 from . import cells as cell_lists
 from . import table
@@ -25,7 +25,7 @@ PLAN = "bench.json"  # in a packed folder: the cells
 
 
 def parser():
-    p = argparse.ArgumentParser(prog="pkb-bench", description="Run many programs on many shapes, dtypes and numbers of ranks; keep and show the results.")
+    p = Parser(prog="pkb-bench", description="Run many programs on many shapes, dtypes and numbers of ranks; keep and show the results.")
     what = p.add_argument_group("what")
     what.add_argument("--pkb", metavar="CHECKOUT", help="a ParallelKernelBench checkout")
     what.add_argument("--problems", default="1-8", metavar="N,N-N", help="with --pkb: problem numbers (default 1-8)")

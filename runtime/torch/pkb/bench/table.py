@@ -18,7 +18,7 @@ def error_text(check):
     tensors = check.get("tensors") or []
     if not tensors:
         return "-"
-    if all(t["rule"] == "bitwise" and t["right"] for t in tensors):
+    if all(t["rule"] != "bound" and t["right"] for t in tensors):
         return "exact"
     return f"{max(t['error_over_bound'] for t in tensors):.3g}"
 

@@ -13,7 +13,7 @@ def export(fn, inputs, world_size, out, *, random=False, seed=0, trials=2, timeo
     fn, inputs: functions defined in files (not in a prompt or a lambda), or "FILE.py:NAME" strings.
     inputs(rank, world_size, device, trial=0) returns the tuple of arguments on that rank.
     random: replace floating-point inputs by normal random numbers. trials: fresh trials that the record must explain.
-    timeout: seconds. Returns a dict: out, world_size, events, collectives, not_exercised.
+    timeout: seconds. Returns a dict: out, world_size, events, collectives, not_exercised, warnings.
     Raises ExportError (InputError, HangError) with one message; no file is left behind then.
     """
     from . import jobs

@@ -31,12 +31,40 @@ def meeting_problem(group, metas):
     first = metas[0]
     if len({meta["name"] == "return" for meta in metas}) > 1:
         return "deadlock in the program: " + "; ".join(waits(rank, group, meta) for rank, meta in zip(group, metas))
+    if first["name"] == "return":
+        return _groups_problem(group, metas)
+    for rank, meta in zip(group, metas):
+        if meta.get("twin") != first.get("twin"):
+            return (
+                f"ranks disagree on the group, of two that have ranks {list(group)}: rank {group[0]} calls {_of(first)}, rank {rank} calls "
+                f"{_of(meta)}; on GPUs this can hang, call collectives of different groups in one order on all ranks"
+            )
     for key, noun in (("name", "collective"), ("reduce", "reduction"), ("root", "root"), ("dtype", "dtype")):
         for rank, meta in zip(group, metas):
             if meta.get(key) != first.get(key):
                 return _differ(group[0], first, rank, meta, noun, first.get(key), meta.get(key))
     check = _SHAPES.get(first["name"])
     return check(group, metas) if check else None
+
+
+def _of(meta):
+    return f"{meta['name']} at {meta['site']} of the group made at {meta['made_at'] or 'the start'}"
+
+
+def _groups_problem(group, metas):
+    """Each rank makes the groups that the others make, in the same order."""
+    first = metas[0].get("made", [])
+    for rank, meta in zip(group, metas):
+        made = meta.get("made", [])
+        for i in range(max(len(first), len(made))):
+            a, b = (m[i] if i < len(m) else None for m in (first, made))
+            if a is None or b is None or a["ranks"] != b["ranks"]:
+                say = lambda who, g: f"rank {who} makes {'no more groups' if g is None else 'group ' + str(g['ranks']) + ' at ' + g['site']}"  # noqa: E731
+                return (
+                    f"ranks disagree on the groups that they make: {say(group[0], a)}, {say(rank, b)}; every rank must call new_group, "
+                    "members or not, in one order, else collectives hang on GPUs"
+                )
+    return None
 
 
 def waits(rank, group, meta):

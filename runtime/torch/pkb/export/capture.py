@@ -103,6 +103,7 @@ class RankCapture:
             constant &= self._constants(again, first)
         random = self._random_trial(first, constant)
         record = first["record"]
+        record["warnings"] = first["warnings"]
         record["not_exercised"] = self._not_exercised(record, set() if random else constant)
         return {
             "record": record,
@@ -129,6 +130,7 @@ class RankCapture:
         return {
             "record": record,
             "groups": groups,
+            "warnings": recorder.races.warnings,
             "blobs": recorder.blobs,
             "done": [(e["name"], groups[e["group"]], e["reduce"]) for e in record["events"] if e["kind"] == "collective"],
             "before": {sid: snapshot.storages[cdata] for sid, cdata in ids.items()},

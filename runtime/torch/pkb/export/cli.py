@@ -3,15 +3,17 @@
 """The command line of pkb-export."""
 
 import argparse
+import os
 import sys
 
+from ..arguments import Parser
 from .errors import ExportError, InputError
 
 TORCH = "2.11.0"
 
 
 def parser():
-    p = argparse.ArgumentParser(
+    p = Parser(
         prog="pkb-export",
         description="Capture a PyTorch function that calls torch.distributed into a bundle. No GPU is needed.",
     )
@@ -55,6 +57,8 @@ def job_of(options):
         raise InputError("--world-size is missing")
     if not options.output:
         raise InputError("-o is missing: name the bundle to write")
+    if os.path.splitext(options.output)[1] in (".cu", ".pkx", ".mlir", ".mlirbc", ".py"):
+        raise InputError(f"-o must name a bundle, X.pkb, got: {options.output} (pkb-opt makes the rest of a bundle)")
     common = {
         "world_size": options.world_size, "out": options.output, "seed": options.seed,
         "trials": options.trials, "timeout": options.timeout,
@@ -91,6 +95,8 @@ def main(argv=None):
 
         coordinator.clean_up_on_sigterm()
         summary = jobs.run(job_of(options))
+        for warning in summary["warnings"]:
+            print(f"pkb-export: warning: {warning}", file=sys.stderr)
         if not options.quiet:
             print(report(summary))
         return 0

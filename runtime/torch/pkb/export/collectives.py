@@ -47,6 +47,14 @@ class Collective:
     out_counts: list = field(default_factory=list)
     depends: int = 0  # recorder bits: before the call of the inputs here, after it of the inputs of all members
 
+    twin: int = 0  # which of the groups that have these ranks
+    made_at: str = ""  # where it was made
+
+    @property
+    def channel(self):
+        """What NCCL has one stream for: the ranks, and which of their groups."""
+        return self.group, self.twin
+
     def meta(self):
         """What the peers and the coordinator are told."""
         return {
@@ -61,6 +69,8 @@ class Collective:
             "in_counts": [t.numel() for t in all_to_all_parts(self)] if self.name == "all_to_all" else [],
             "out_counts": self.out_counts,
             "depends": self.depends,
+            "twin": self.twin,
+            "made_at": self.made_at,
         }
 
 

@@ -3,14 +3,15 @@
 """How exactly the results of a record are determined, for the bound of a comparison.
 
 For each storage these facts are carried through the events: `rounding`, whether any floating-point arithmetic went into it
-(false: pure data movement, selection and integer arithmetic, to be compared bit for bit); `terms`, the number of
+(false: pure data movement, selection and integer arithmetic, to be compared bit for bit); `selected`, whether it went through a
+minimum or maximum, which leaves open which of two equal values (+0 and -0) and which NaN it gives; `terms`, the number of
 roundings on the longest way to an element as an error bound counts them (a sum of n values adds n - 1, every other
 floating-point operation adds 1 to the largest count among its operands: with the accumulator's precision); `roundings`, how many
 times a value on the way was rounded to the dtype it was stored in, the last time not counted; and `roundoff`, the largest unit
 roundoff among those dtypes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from .data import DTYPES
@@ -29,6 +30,13 @@ EXACT = frozenset(
     sort split_with_sizes_copy stack threshold topk trace_copy tril tril_ triu triu_ unfold_copy unique_dim unsafe_split view_copy
     where zero_ zeros zeros_like _conj_physical _reshape_alias _reshape_copy _to_copy _unique2 _unsafe_index _unsafe_view conj_physical
     amax amin aminmax
+    """.split()
+)
+# Those of them that give the smaller or larger of several values.
+SELECTING = frozenset(
+    """
+    amax amin aminmax clamp clamp_ clamp_max clamp_min cummax cummin hardtanh kthvalue max max_pool2d_with_indices maximum median min
+    minimum relu relu_ sort threshold topk
     """.split()
 )
 _MATMULS = {"mm": 0, "bmm": 0, "mv": 0, "dot": 0, "vdot": 0, "addmm": 1, "addmm_": 1, "baddbmm": 1, "baddbmm_": 1, "addmv": 1, "addbmm": 1,
@@ -89,32 +97,41 @@ class Facts:
     """Of one storage; see the head of this file. `rounded` counts the last rounding too."""
 
     rounding: bool = False
+    selected: bool = False
     terms: int = 0
     rounded: int = 0
     roundoff: float = 0.0
 
     def joined(self, other):
         return Facts(
-            self.rounding or other.rounding, max(self.terms, other.terms), max(self.rounded, other.rounded),
-            max(self.roundoff, other.roundoff),
+            self.rounding or other.rounding, self.selected or other.selected, max(self.terms, other.terms),
+            max(self.rounded, other.rounded), max(self.roundoff, other.roundoff),
         )  # fmt: skip
 
     def after(self, terms, dtype):
         """With one more operation that adds up `terms` values and stores the result as `dtype` (torch's name)."""
-        return Facts(True, self.terms + max(terms - 1, 1), self.rounded + 1, max(self.roundoff, ROUNDOFF.get(dtype, 0.0)))
+        return replace(
+            self, rounding=True, terms=self.terms + max(terms - 1, 1), rounded=self.rounded + 1,
+            roundoff=max(self.roundoff, ROUNDOFF.get(dtype, 0.0)),
+        )  # fmt: skip
 
     def narrowed(self, dtype):
         """After a conversion to a less precise `dtype`: right to the bit if its operand was, but a rounding all the same."""
-        return Facts(self.rounding, self.terms, self.rounded + 1, max(self.roundoff, ROUNDOFF[dtype]))
+        return replace(self, rounded=self.rounded + 1, roundoff=max(self.roundoff, ROUNDOFF[dtype]))
+
+    def choosing(self):
+        """After a minimum or maximum."""
+        return replace(self, selected=True)
 
     def to_json(self):
         return {
-            "rounding": self.rounding, "terms": max(self.terms, 1), "roundings": max(self.rounded - 1, 0), "roundoff": self.roundoff,
+            "rounding": self.rounding, "selected": self.selected, "terms": max(self.terms, 1), "roundings": max(self.rounded - 1, 0),
+            "roundoff": self.roundoff,
         }  # fmt: skip
 
 
 def analyse(record):
-    """storage id -> {"rounding": bool, "terms": int, "roundings": int, "roundoff": float} after the last event."""
+    """storage id -> {"rounding": bool, "selected": bool, "terms": int, "roundings": int, "roundoff": float} after the last event."""
     tensors = record["tensors"]
     state = {s["id"]: Facts() for s in record["storages"]}
 
@@ -148,6 +165,8 @@ def analyse(record):
                 sources = [ROUNDOFF.get(tensors[t]["dtype"], 0.0) for t in operands if t not in event["mutates"]]
                 if max(sources, default=ROUNDOFF[into]) < ROUNDOFF[into]:
                     facts = facts.narrowed(into)
+            if name in SELECTING and floating:
+                facts = facts.choosing()
             if not is_view:
                 wrote(made, facts)
         elif event["kind"] == "collective":
@@ -155,6 +174,8 @@ def analyse(record):
             floating = [t for t in event["inputs"] if _floating(record, t)]
             if event["reduce"] in ("sum", "avg", "prod", "premul_sum") and floating:
                 facts = facts.after(event.get("group_size", 1), tensors[floating[0]]["dtype"])
+            if event["reduce"] in ("min", "max") and floating:
+                facts = facts.choosing()
             wrote(event["outputs"] + [d for _, d in event["writes"]], facts)
     return {sid: facts.to_json() for sid, facts in state.items()}
 

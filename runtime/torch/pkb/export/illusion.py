@@ -273,7 +273,12 @@ def install_cuda_stubs(rank):
     cuda.get_device_capability = lambda *a: (9, 0)
     cuda.get_device_properties = lambda *a: _PROPERTIES
     cuda.is_bf16_supported = lambda *a, **k: True
-    cuda.init = cuda.synchronize = cuda.empty_cache = cuda.ipc_collect = nothing
+    def synchronize(*args, **kwargs):
+        if rank.recorder is not None:
+            rank.recorder.races.all_waited()
+
+    cuda.synchronize = synchronize
+    cuda.init = cuda.empty_cache = cuda.ipc_collect = nothing
     cuda.current_stream = cuda.default_stream = lambda *a, **k: _State.stream
     cuda.set_stream = nothing
     cuda.Stream, cuda.Event = _Stream, _Event

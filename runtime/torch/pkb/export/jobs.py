@@ -45,7 +45,7 @@ class Job:
 
 
 def run(job):
-    """Capture, check and write one bundle; returns a summary dict (out, world_size, events, collectives, not_exercised)."""
+    """Capture, check and write one bundle; returns a summary dict (out, world_size, events, collectives, not_exercised, warnings)."""
     import torch  # noqa: F401  (before the fork)
 
     from . import capture, coordinator, runtime  # noqa: F401
@@ -82,7 +82,7 @@ def _write(job, results):
     for r in results:
         modules.update(r["modules"])
     places = source.place_sources([job.function, job.inputs], modules)
-    records, blobs, notes = [], {}, []
+    records, blobs, notes, warnings = [], {}, [], []
     for k, r in enumerate(results):
         record = r["record"]
         _renumber_groups(record, [groups.index(g) for g in r["groups"]])
@@ -91,6 +91,7 @@ def _write(job, results):
         for note in record.pop("not_exercised"):
             if note not in notes:
                 notes.append(note)
+        warnings += [w for w in record.pop("warnings") if w not in warnings]
         records.append(record)
         blobs.update({f"tensors/{digest}.bin": data for digest, data in r["blobs"].items()})
     sources = {}
@@ -114,6 +115,7 @@ def _write(job, results):
         "symbols": [],
         "guards": [],
         "not_exercised": notes,
+        "warnings": warnings,
         "replayed": {
             "captured": True,
             "fresh_trials": list(range(1, job.trials + 1)),
@@ -130,6 +132,7 @@ def _write(job, results):
         "events": len(events),
         "collectives": sum(e["kind"] == "collective" for e in events),
         "not_exercised": notes,
+        "warnings": warnings,
     }
 
 

@@ -14,6 +14,7 @@ from . import sites, tree
 from .c10d import group_ranks
 from .data import dtype_name, raw_storage, sha256
 from .errors import ExportError
+from .races import Races, from_python, reads_data
 
 # What a storage depends on; a storage made of constants only has none of them.
 DATA = 1  # the arguments or the peers
@@ -53,6 +54,7 @@ class Recorder:
         self._works = {}  # id(work) -> (work, event index)
         self._async_storages = {}  # storage id -> event index of the functional collective that is not waited for yet
         self._input_storages = set()
+        self.races = Races()
 
     # Storages, tensors, sites
 
@@ -175,6 +177,7 @@ class Recorder:
             )
         if any(t.untyped_storage()._cdata != storage for t, storage in self._memory):
             raise ExportError("the function puts other memory behind an argument (by .data or set_); copy into it instead (copy_)")
+        self.races.returned(tree.tensors([result, [t for t, _ in self._memory]]))
         self.outputs = tree.encode(result, self.tensor_id, self.group_id, "result")
         results = {self.tensors[i]["storage"] for i in tree.tensor_ids(self.outputs)}
         for t, before in self._gradients:
@@ -226,6 +229,8 @@ class Recorder:
         named = {a.name: a.type for a in schema.arguments}
         keywords = [[k, self._value(v, named[k])] for k, v in kwargs.items() if k != "pin_memory"]
         mutated = self._mutated(schema, args, kwargs)
+        if reads_data(func):
+            self.races.touched(f"{func._opname} at {sites.text(sites.current())}", operands, mutated)
         fresh_literal = func is torch.ops.aten.lift_fresh.default
         result = func(*args, **kwargs)
         made = tree.tensors([result])
@@ -308,6 +313,7 @@ class Recorder:
     def collective(self, step, outputs, asynchronous, work):
         """Record one collective that was carried out: its functional outputs and what they overwrite."""
         call = step.call
+        self._note_race(step, asynchronous, work)
         bits = DATA if call.name == "recv" else call.depends
         inputs = [self.tensor_id(t) for t in call.inputs]
         out_ids, writes = [], []
@@ -337,6 +343,14 @@ class Recorder:
                 self._async_storages.setdefault(self.storage_of(out), index)
         return index
 
+    def _note_race(self, step, asynchronous, work):
+        call, targets = step.call, [t for t in step.targets if t is not None]
+        if call.name == "barrier":
+            self.races.all_waited(call.channel)
+        self.races.touched(f"{call.name} at {call.site}", call.inputs, targets, call.channel)
+        if asynchronous and work is not None and from_python():
+            self.races.issued(work, call, targets)
+
     def _factor(self, factor):
         if isinstance(factor, torch.Tensor):
             if self.depends(factor):
@@ -346,6 +360,7 @@ class Recorder:
 
     def wait(self, work):
         """The program waited for a Work."""
+        self.races.waited(work)
         for index in self._works.get(id(work), (None, []))[1]:
             self.events.append({"kind": "wait", "collective": index, "site": self.site()})
 

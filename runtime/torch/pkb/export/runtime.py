@@ -94,6 +94,23 @@ def warm_up():
         torch.zeros(1)
 
 
+class _Works:
+    """Several works as one."""
+
+    def __init__(self, works):
+        self._works = works
+
+    def wait(self, *timeout):
+        return all([work.wait(*timeout) for work in self._works])
+
+    def synchronize(self):
+        for work in self._works:
+            work.synchronize()
+
+    def is_completed(self):
+        return all([work.is_completed() for work in self._works])
+
+
 class Rank:
     """This process as one rank of a job. Make it once per process, before the user's files are loaded."""
 
@@ -105,6 +122,10 @@ class Rank:
         self.host = HostMemory()
         self._pending = {}  # id(work) -> (work, [(step, target)]) of receives that nobody has waited for
         sys.dont_write_bytecode = True  # the user's folders are not ours to write to
+        self._made = []  # groups that a rank makes together with all others: {ranks, site}
+        self._made_at = {}  # name of a group -> where it was made
+        self._twins = {}  # ranks -> names of the groups that have them, in the order of making
+        self._coalesced = {}  # group -> works of the calls that the program makes between start and end of coalescing
         self._thread_error = None
         threading.excepthook = self._thread_failed
         os.environ.update(RANK=str(self.rank), LOCAL_RANK=str(self.rank), WORLD_SIZE=str(self.world_size))
@@ -112,6 +133,7 @@ class Rank:
         torch.set_num_threads(1)
         self._init_process_group()
         self._patch_wait()
+        self._patch_coalescing()
         install_cuda_stubs(self)
         install_object_collectives(self)
 
@@ -130,12 +152,16 @@ class Rank:
             more.pop("device_id", None)
             asked = str(backend).lower()
             pg, prefix = helper(size, rank, ranks, "fake", store, name, **more)
+            if pg is not c.GroupMember.NON_GROUP_MEMBER:
+                twins = self._twins.setdefault(tuple(ranks or range(self.world_size)), [])
+                twins.append(pg.group_name)
             if pg is not c.GroupMember.NON_GROUP_MEMBER and pg in c._world.pg_map:
                 label = "nccl" if asked in ("fake", "undefined") else asked
                 c._world.pg_map[pg] = (label, c._world.pg_map[pg][1])
             return pg, prefix
 
         c._new_process_group_helper = new_group
+        self._note_groups(c)
         dist.init_process_group("fake", store=FakeStore(), rank=self.rank, world_size=self.world_size)
         c._is_barrier_after_init = lambda: 0
 
@@ -165,6 +191,20 @@ class Rank:
 
         dist._make_nccl_premul_sum = make_premul
 
+    def _note_groups(self, c):
+        """All ranks must make all groups, members or not, for torch numbers them in the order in which a rank makes them."""
+        name_of = c._process_group_name
+
+        def name_group(ranks, use_hashed_name):
+            name, site = name_of(ranks, use_hashed_name), sites.text(sites.current())
+            if ranks:  # not the default group
+                self._made_at[name] = site
+                if not use_hashed_name:
+                    self._made.append({"ranks": sorted(ranks), "site": site})
+            return name
+
+        c._process_group_name = name_group
+
     def _patch_wait(self):
         import torch._C._distributed_c10d as c
 
@@ -180,6 +220,17 @@ class Rank:
             for name in ("wait", "synchronize", "get_future", "is_completed"):
                 if name in vars(kind):
                     setattr(kind, name, wrap(getattr(kind, name)))
+
+    def _patch_coalescing(self):
+        """A coalescing manager with a device brackets its calls by two of the backend's: the second gives one work for all of them."""
+
+        def start(group, *device):
+            self._coalesced[group] = []
+
+        def end(group, *device):
+            return _Works(self._coalesced.pop(group, []))
+
+        dist.ProcessGroup._start_coalescing, dist.ProcessGroup._end_coalescing = start, end
 
     def _thread_failed(self, hook):
         """A thread of the program raised; most likely it called a collective, which only the main thread may."""
@@ -212,7 +263,7 @@ class Rank:
 
     def all_return(self, what):
         """Meet all ranks at the end of `what`: a rank that waits in a collective that others never call is found here."""
-        meta = {"name": "return", "site": what, "inputs": [], "outputs": []}
+        meta = {"name": "return", "site": what, "inputs": [], "outputs": [], "made": self._made}
         self.exchange.meet(tuple(range(self.world_size)), meta, [])
 
     # Collectives
@@ -229,6 +280,7 @@ class Rank:
         work = None
         if func.namespace == "c10d":
             work, script_work = c10d.new_work([t for step in plan.steps for t in step.targets])
+            self._coalesced.get(plan.group, []).append(work)
         outputs = []
         for step in plan.steps:
             outputs.append(self._carry_out(step, plan, work))
@@ -236,6 +288,9 @@ class Rank:
 
     def _carry_out(self, step, plan, work):
         call = step.call
+        twins = self._twins.get(call.group, [])
+        if plan.group is not None and plan.group.group_name in twins:
+            call.twin, call.made_at = twins.index(plan.group.group_name), self._made_at.get(plan.group.group_name, "")
         if self.recorder is not None:
             for t in call.inputs:
                 call.depends |= self.recorder.depends(t)

@@ -3,6 +3,7 @@
 """Is a result right? The rules of tools/pkb-run/Judge.cpp on tensors of any device (docs/Tools/pkb-run.md)."""
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 import torch
 
@@ -22,12 +23,18 @@ FORMATS = {
 }
 
 
+class Comparison(Enum):
+    BITS = "bitwise"  # the reference's bits
+    VALUES = "values"  # its values: any NaN for a NaN, either zero for a zero
+    BOUND = "bound"  # within an error bound
+
+
 @dataclass
 class Rule:
-    """exact: bit for bit with the reference. terms: longest sum into one element. roundings: values rounded to a storage dtype of
+    """comparison: what is asked of an element. terms: longest sum into one element. roundings: values rounded to a storage dtype of
     unit roundoff `storage` (0: the output's) on the way, the last one not counted. atol, rtol: given by the user, or None."""
 
-    exact: bool = True
+    comparison: Comparison = Comparison.BITS
     terms: float = 1.0
     roundings: float = 0.0
     storage: float = 0.0
@@ -40,7 +47,7 @@ class Verdict:
     what: str
     dtype: str
     sizes: list
-    exact: bool
+    comparison: Comparison
     reason: str = ""
     elements: int = 0
     mismatches: int = 0
@@ -53,7 +60,7 @@ class Verdict:
 
     def json(self):
         return {
-            "what": self.what, "dtype": self.dtype, "sizes": self.sizes, "rule": "bitwise" if self.exact else "bound",
+            "what": self.what, "dtype": self.dtype, "sizes": self.sizes, "rule": self.comparison.value,
             "right": not self.reason, "reason": self.reason, "elements": self.elements, "mismatches": self.mismatches,
             "unwritten": self.unwritten, "max_error": min(self.error, _LARGEST), "error_over_bound": min(self.ratio, _LARGEST),
             "reference_error_over_bound": min(self.reference_ratio, _LARGEST), "worst": self.worst, "replicated": self.replicated,
@@ -129,8 +136,9 @@ def judge(what, rule, trials, rank):
     reference stands in), `magnitude` (largest |oracle| over all ranks), `same_reference`, `same_ours` (equal bits on all ranks).
     """
     first = trials[0]["reference"]
-    exact = rule.exact or not is_number(first.dtype)
-    v = Verdict(what, dtype_name(first.dtype), list(first.shape), exact, replicated=len(trials) > 0)
+    comparison = rule.comparison if is_number(first.dtype) else Comparison.BITS
+    exact = comparison != Comparison.BOUND
+    v = Verdict(what, dtype_name(first.dtype), list(first.shape), comparison, replicated=len(trials) > 0)
     worst_key, non_finite, tolerated = -1.0, "", True
     for t, s in enumerate(trials):
         ours, reference = s["ours"], s["reference"]
@@ -139,7 +147,7 @@ def judge(what, rule, trials, rank):
             return v
         v.elements += ours.numel()
         v.replicated = v.replicated and s["same_reference"]
-        if s["same_reference"] and not s["same_ours"] and not v.reason:
+        if s["same_reference"] and not s["same_ours"] and comparison != Comparison.VALUES and not v.reason:
             v.reason = f"ranks differ in bits in trial {t}, the original's do not"
         if ours.numel() == 0:
             continue
@@ -155,20 +163,28 @@ def judge(what, rule, trials, rank):
     elif non_finite:
         v.reason = non_finite + where
     elif exact and v.mismatches:
-        v.reason = f"{v.mismatches} of {v.elements} elements differ in bits, first{where}"
+        v.reason = f"{v.mismatches} of {v.elements} elements differ in {'bits' if comparison == Comparison.BITS else 'value'}, first{where}"
     elif not tolerated and v.ratio > ALLOWANCE_OVER_REFERENCE * v.reference_ratio:
         v.reason = f"{v.mismatches} of {v.elements} elements are past the bound, worst{where}"
     return v
 
 
+def _is_poison(ours):
+    return (element_bytes(ours) == poison_byte(ours.dtype)).all(dim=1)
+
+
 def _count_poison(ours, where):
     """Among the elements chosen by the mask `where`: how many still hold the poison."""
-    return int((element_bytes(ours)[where] == poison_byte(ours.dtype)).all(dim=1).sum().item())
+    return int(_is_poison(ours)[where].sum().item())
 
 
 def _exact(v, ours, reference):
-    """(1.0, first differing element, "") and the counts in `v`; (0.0, None, "") if all bits agree."""
+    """(1.0, first differing element, "") and the counts in `v`; (0.0, None, "") if all agree."""
     differ = (element_bytes(ours) != element_bytes(reference)).any(dim=1)
+    if v.comparison == Comparison.VALUES:
+        a, b = _wide(ours).view(differ.numel(), -1), _wide(reference).view(differ.numel(), -1)
+        same = ((a == b) | (a.isnan() & b.isnan())).all(dim=1)
+        differ &= ~same | _is_poison(ours)
     n = int(differ.sum().item())
     if n == 0:
         return 0.0, None, ""

@@ -4,7 +4,7 @@
 
 from ..export.exactness import analyse
 from ..export.tree import tensor_ids
-from .judge import Rule
+from .judge import Comparison, Rule
 
 
 def rules(record, groups, atol=None, rtol=None):
@@ -17,6 +17,7 @@ def rules(record, groups, atol=None, rtol=None):
 
     def rule(tid):
         f = facts[record["tensors"][tid]["storage"]]
-        return Rule(not f["rounding"], float(f["terms"]), float(f["roundings"]), f["roundoff"], atol, rtol)
+        comparison = Comparison.BOUND if f["rounding"] else Comparison.VALUES if f["selected"] else Comparison.BITS
+        return Rule(comparison, float(f["terms"]), float(f["roundings"]), f["roundoff"], atol, rtol)
 
     return [rule(t) for t in tensor_ids(record["outputs"])], [rule(t) for t in tensor_ids(record["inputs"])]

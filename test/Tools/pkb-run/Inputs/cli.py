@@ -219,6 +219,8 @@ class BadInput(Case):
     def test_program_files(self):
         self.refused(run("none.cu"), 2, "program 'none.cu' does not exist")
         self.refused(run(FOLDER), 2, "is a folder, not a file")
+        self.refused(run(bundle_name("reduce", 2)), 2, "is a bundle; compile it first: pkb-opt")
+        self.refused(run(__file__), 2, "has no manifest")
         program, _ = make("reduce")
         with open(program) as f:
             text = f.read()
@@ -330,8 +332,14 @@ class Batches(Case):
             f.write("{}")
         self.refused(run("--batch", path("bad.json")), 2, "is not a JSON list of jobs")
         self.refused(run("--batch", "none.json"), 2, "batch file 'none.json' does not exist")
-        done, _ = batch([{"check": "x"}])
-        self.refused(done, 2, "job 0")
+        for entry, message in (
+            ({"check": "x"}, "job 0: key 'program' is missing: the .cu or .pkx file to run"),
+            ({"program": "p.cu", "chek": "x"}, "job 0: unknown key 'chek'; known: program, check, source"),
+            (3, "job 0: is no object, got: 3"),
+            ({"program": "p.cu", "trials": 0}, "job 0: trials must be positive, got: 0"),
+        ):
+            done, _ = batch([entry])
+            self.refused(done, 2, message)
 
 
 class GpuRanks(Case):

@@ -11,7 +11,7 @@ import torch
 import torch.distributed as dist
 
 from pkb.worker import clones, counts, timing, variants
-from pkb.worker.judge import Rule, bits_hash, judge, poison
+from pkb.worker.judge import Comparison, Rule, bits_hash, judge, poison
 from pkb.worker.oracle import FileExchange, run as run_oracle
 from pkb.worker.protocol import Exchange, PeerFailed, attempt
 
@@ -92,7 +92,7 @@ class Judging(unittest.TestCase):
         self.parts = torch.randn(4, 8, 16, dtype=torch.bfloat16)
         self.oracle = self.parts.double().sum(0)
         self.right = self.parts.float().sum(0).bfloat16()
-        self.rule = Rule(exact=False, terms=4)
+        self.rule = Rule(Comparison.BOUND, terms=4)
 
     def test_a_sum_rounded_once_is_within_its_bound(self):
         v = judge("output 0", self.rule, [sample(self.right, self.right, self.oracle)], 0)
@@ -127,15 +127,30 @@ class Judging(unittest.TestCase):
 
     def test_movement_is_compared_by_bits(self):
         x = torch.tensor([0.0, 1.0])
-        v = judge("output 0", Rule(exact=True), [sample(-x, x)], 0)
+        v = judge("output 0", Rule(Comparison.BITS), [sample(-x, x)], 0)
         self.assertIn("2 of 2 elements differ in bits", v.reason)
-        self.assertEqual(judge("output 0", Rule(exact=True), [sample(x.clone(), x)], 0).reason, "")
+        self.assertEqual(judge("output 0", Rule(Comparison.BITS), [sample(x.clone(), x)], 0).reason, "")
+
+    def test_a_maximum_is_compared_by_values(self):
+        x = torch.tensor([0.0, -0.0, float("nan"), 2.0])
+        y = torch.tensor([-0.0, 0.0, -float("nan"), 2.0])
+        self.assertEqual(judge("o", Rule(Comparison.VALUES), [sample(y, x, same_reference=True)], 0).reason, "")
+        self.assertIn("differ in bits", judge("o", Rule(Comparison.BITS), [sample(y, x)], 0).reason)
+        for at, other in ((3, -2.0), (3, float("nan")), (2, 0.0), (0, 1e-45)):
+            z = y.clone()
+            z[at] = other
+            v = judge("o", Rule(Comparison.VALUES), [sample(z, x)], 1)
+            self.assertIn("1 of 4 elements differ in value", v.reason)
+            self.assertEqual((v.worst["index"], v.json()["rule"]), ([at], "values"))
+        self.assertIn("4 of 4 elements were never written", judge("o", Rule(Comparison.VALUES), [sample(poison(x.clone()), x)], 0).reason)
+        ints = torch.arange(3)
+        self.assertIn("differ in bits", judge("o", Rule(Comparison.VALUES), [sample(-ints, ints)], 0).reason)
 
     def test_infinities_must_match(self):
         x = torch.tensor([1.0, float("inf"), float("nan")])
-        self.assertEqual(judge("o", Rule(exact=False), [sample(x.clone(), x)], 0).reason, "")
+        self.assertEqual(judge("o", Rule(Comparison.BOUND), [sample(x.clone(), x)], 0).reason, "")
         y = torch.tensor([1.0, -float("inf"), float("nan")])
-        self.assertIn("-inf where the original gives inf", judge("o", Rule(exact=False), [sample(y, x)], 0).reason)
+        self.assertIn("-inf where the original gives inf", judge("o", Rule(Comparison.BOUND), [sample(y, x)], 0).reason)
 
     def test_ranks_that_differ_where_the_original_does_not(self):
         v = judge("o", self.rule, [sample(self.right, self.right, self.oracle, same_reference=True)], 0)
@@ -146,7 +161,7 @@ class Judging(unittest.TestCase):
 
     def test_given_tolerances_replace_the_bound(self):
         near = self.right + 0.25
-        self.assertEqual(judge("o", Rule(exact=False, atol=1.0, rtol=0.0), [sample(near, self.right, self.oracle)], 0).reason, "")
+        self.assertEqual(judge("o", Rule(Comparison.BOUND, atol=1.0, rtol=0.0), [sample(near, self.right, self.oracle)], 0).reason, "")
 
     def test_hash_sees_order_and_one_bit(self):
         x = torch.arange(100, dtype=torch.int32)
