@@ -16,6 +16,15 @@ static std::string nameOf(aten::CallOp call) {
 
 FusedRegion::FusedRegion(comm::FusedOp op) : op(op) {
   SmallVector<comm::CollectiveOpInterface> collectives = op.getCollectives();
+  if (collectives.empty()) {
+    for (auto call : op.getEntry().getOps<aten::CallOp>())
+      if (std::optional<RowReduction> reduction = getRowReduction(call)) {
+        count = reduction->rows;
+        rowWidth = reduction->width;
+        break;
+      }
+    return;
+  }
   first = collectives.front();
   if (first.getCollectiveInputs().empty())
     return;
@@ -104,12 +113,12 @@ bool FusedRegion::hasRows(RankedTensorType window) const {
       return false;
     covered *= size;
   }
-  return covered == rowWidth && (inner == 0 || inner == 1);
+  return covered % rowWidth == 0 && (inner == 0 || inner == 1); // a dimension may hold several rows
 }
 
 LogicalResult FusedRegion::visit(Value value, std::string &why) {
   value = resolve(value);
-  if (!seen.insert(value).second || value.getDefiningOp() == first.getOperation())
+  if (!seen.insert(value).second || (first && value.getDefiningOp() == first.getOperation()))
     return success();
   if (isa<BlockArgument>(value)) {
     if (isFull(value) && !hasRows(typeOf(value))) {
@@ -126,7 +135,8 @@ LogicalResult FusedRegion::visit(Value value, std::string &why) {
   int64_t elements = typeOf(value).getNumElements();
   if (std::optional<RowReduction> reduction = getRowReduction(call)) {
     if (reduction->rows != count || reduction->width != rowWidth) {
-      why = nameOf(call) + " does not reduce the rows that the collective's message is made of";
+      why = nameOf(call) + (first ? " does not reduce the rows that the collective's message is made of"
+                                  : " does not reduce the rows that others beside it reduce");
       return failure();
     }
     return visit(getReducedTensor(call), why);
@@ -289,11 +299,11 @@ LogicalResult FusedRegion::checkElements(std::string &why) {
 
 LogicalResult FusedRegion::checkRows(std::string &why) {
   constexpr int64_t lineBytes = 16;
-  if (!isa<comm::AllReduceOp>(first.getOperation())) {
+  if (first && !isa<comm::AllReduceOp>(first.getOperation())) {
     why = "of reductions of rows only their all_reduce shares a kernel";
     return failure();
   }
-  if (!isa<FloatType>(typeOf(first.getCollectiveInputs().front()).getElementType())) {
+  if (first && !isa<FloatType>(typeOf(first.getCollectiveInputs().front()).getElementType())) {
     why = "only reductions of real numbers share a kernel";
     return failure();
   }
@@ -301,14 +311,14 @@ LogicalResult FusedRegion::checkRows(std::string &why) {
     why = "rows of " + std::to_string(rowWidth) + " elements are too short for a warp each";
     return failure();
   }
-  if (failed(visit(first.getCollectiveInputs().front(), why)))
+  if (first && failed(visit(first.getCollectiveInputs().front(), why)))
     return failure();
   for (Value value : op.getEntry().getTerminator()->getOperands()) {
     if (failed(visit(value, why)))
       return failure();
     RankedTensorType type = typeOf(value);
     if (isFull(value) ? !hasRows(type) : type.getNumElements() != count) {
-      why = "a result does not have the rows of the message";
+      why = "a result does not have the rows of what is reduced";
       return failure();
     }
     if (aten::getLayout(type).offset != 0) {
@@ -320,11 +330,11 @@ LogicalResult FusedRegion::checkRows(std::string &why) {
 }
 
 LogicalResult FusedRegion::check(std::string &why) {
-  if (op.getCollectives().size() != 1) {
+  if (op.getCollectives().size() > 1) {
     why = "two collectives do not share a kernel";
     return failure();
   }
-  if (!isFusibleCollective(first, why))
+  if (first && !isFusibleCollective(first, why))
     return failure();
   return overRows() ? checkRows(why) : checkElements(why);
 }
@@ -344,7 +354,7 @@ LogicalResult pkb::checkFused(comm::FusedOp op, std::string &why) {
     if (failed(region.check(why)))
       return failure();
     // The chunks of a kernel over rows are cut by other rules.
-    if (region.overRows()) {
+    if (region.overRows() && region.collective()) {
       why = "a reduction of rows does not share a kernel with another collective";
       return failure();
     }

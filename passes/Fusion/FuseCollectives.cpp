@@ -7,6 +7,7 @@
 
 #include "passes/Fusion/Alone.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Fusion/RowPhases.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
@@ -81,6 +82,18 @@ static bool isFusible(Operation *op) {
   return view && view.getBase().getType().getElementType() == view.getType().getElementType();
 }
 
+/// True if `value` becomes, element by element, the message of a collective: that one's kernel reduces the rows.
+static bool isForMessage(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (isa<comm::CollectiveOpInterface>(user))
+      return true;
+    auto call = dyn_cast<aten::CallOp>(user);
+    bool onward = (call && isElementwise(call)) || isa<aten::AsStridedOp>(user);
+    auto elements = [](Value of) { return cast<RankedTensorType>(of.getType()).getNumElements(); };
+    return onward && elements(user->getResult(0)) == elements(value) && isForMessage(user->getResult(0));
+  });
+}
+
 /// True if `value` exists when the collective is called.
 bool Candidate::isAvailable(Value value) const {
   Operation *maker = value.getDefiningOp();
@@ -112,7 +125,7 @@ bool Candidate::canPull(Operation *user, Value value, SmallVectorImpl<Operation 
 
 /// True if `op` can be computed in the region, together with `pulled`.
 bool Candidate::canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) const {
-  if (!isFusible(op) || (isa<aten::CallOp>(op) && getRowReduction(cast<aten::CallOp>(op))))
+  if (!isFusible(op) || (isa<aten::CallOp>(op) && getRowReduction(cast<aten::CallOp>(op)) && isForMessage(op->getResult(0))))
     return false;
   bool uses = false;
   for (Value operand : op->getOperands()) {
@@ -305,7 +318,7 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
     // The peers count on a collective whose result nobody reads, too: its kernel writes to memory of its own.
     if (fused.getResults().empty())
       why = "nobody reads what it gives";
-    else if (succeeded(FusedRegion(fused).check(why))) {
+    else if (fused = splitRows(fused); succeeded(checkFused(fused, why))) {
       remarkFused(collective, candidate.decide());
       candidate.commit(fused);
       return;

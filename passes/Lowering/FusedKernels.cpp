@@ -15,6 +15,7 @@
 #include "pkb/Analysis/Phases.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace pkb;
@@ -27,7 +28,8 @@ namespace {
 class FusedBuilder : public MessageEnds {
 public:
   FusedBuilder(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, FusedArguments &tensors)
-      : builder(builder), op(op), region(op), schedule(schedule), tensors(tensors), loc(region.collective().getLoc()) {}
+      : builder(builder), op(op), region(op), schedule(schedule), tensors(tensors),
+        loc(region.collective() ? region.collective().getLoc() : op.getLoc()) {}
 
   /// A kernel with this one collective.
   LogicalResult build(StringRef name);
@@ -41,6 +43,7 @@ public:
 
 private:
   LogicalResult buildRows(StringRef name);
+  void appendRows(xfer::KernelOp chain);
   /// The tiles of one message that are made in one block, of a region over elements.
   struct Elements {
     OpBuilder &at;
@@ -71,6 +74,7 @@ private:
   Value combined(Side &side, ValueRange contributions);
   void produce(Block &block);
   void consume(Block &block);
+  void storeResults(Side &side);
   bool inBand() const { return schedule.getMechanism() == xfer::Mechanism::LL; }
 
   OpBuilder &builder;
@@ -263,6 +267,10 @@ void FusedBuilder::consume(Block &block) {
   for (Value tile : all.getTiles())
     contributions.push_back(xfer::PartOp::create(side.at, loc, tileType(line.getElementType(), false), tile, 0));
   side.tiles[region.collective().getCollectiveResults().front()] = combined(side, contributions);
+  storeResults(side);
+}
+
+void FusedBuilder::storeResults(Side &side) {
   for (auto [number, value] : llvm::enumerate(op.getEntry().getTerminator()->getOperands())) {
     Value dest = argumentFor(op.getInputs().size() + number, typeOf(value));
     xfer::StoreOp::create(side.at, value.getLoc(), tileOf(side, value), dest, Value(), Value(), side.chunk);
@@ -291,6 +299,10 @@ LogicalResult FusedBuilder::append(xfer::KernelOp chain) {
   if (failed(region.check(why)))
     return op.emitOpError() << "has no form as a phase of a kernel: " << why;
   kernel = chain;
+  if (!region.collective()) {
+    appendRows(chain);
+    return success();
+  }
   return appendExchange(region.collective(), chain, *this);
 }
 
@@ -299,6 +311,10 @@ std::string FusedBuilder::summary() {
   if (auto file = dyn_cast<FileLineColLoc>(loc))
     place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + " ").str();
   int64_t calls = llvm::range_size(op.getEntry().getOps<aten::CallOp>());
+  if (!region.collective()) {
+    llvm::raw_string_ostream(text) << calls << (calls == 1 ? " operator" : " operators") << " on rows of " << region.width();
+    return text;
+  }
   llvm::raw_string_ostream(text) << place << region.collective()->getName().stripDialect() << " of " << region.rows() << " x "
                                  << typeOf(region.collective().getCollectiveInputs().front()).getElementType() << " fused with " << calls
                                  << (calls == 1 ? " operator" : " operators");
@@ -333,6 +349,27 @@ LogicalResult FusedBuilder::buildRows(StringRef name) {
   produce(pipeline.getProduce().front());
   consume(pipeline.getConsume().front());
   return success();
+}
+
+/// How many rows a block works on at a time: those that it has stored in the pipeline before where these are whole ones, else
+/// as many as give each block the same number.
+static int64_t rowsAtATime(xfer::KernelOp kernel, const FusedRegion &region) {
+  auto before = cast<xfer::PipelineOp>(kernel.getEntry().back());
+  int64_t elements = before.getElements(), chunk = before.getChunk();
+  bool whole = elements == region.rows() * region.width() && chunk % region.width() == 0;
+  return whole ? chunk / region.width() : llvm::divideCeil(region.rows(), kernel.getSchedule().getBlocks());
+}
+
+/// A pipeline that computes, row by row, from what earlier ones have left.
+void FusedBuilder::appendRows(xfer::KernelOp chain) {
+  int64_t chunk = rowsAtATime(chain, region);
+  OpBuilder at = OpBuilder::atBlockEnd(&chain.getEntry());
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(region.rows()), at.getI64IntegerAttr(chunk),
+                                           xfer::CollectiveAttr(), comm::ReduceKindAttr());
+  for (Region *part : {&pipeline.getProduce(), &pipeline.getConsume()})
+    part->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
+  Side side(pipeline.getProduce().front());
+  storeResults(side);
 }
 
 //===----------------------------------------------------------------------===//

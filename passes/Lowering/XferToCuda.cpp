@@ -79,8 +79,10 @@ static Type bufferElementOf(xfer::PipelineOp pipeline) {
 /// Kernels that compute have vectors of their element type, all others move bytes.
 void KernelExpansion::chooseLayout(xfer::PipelineOp pipeline) {
   if (runsOverRows(pipeline)) {
-    // The elements of the message are whole lines.
+    // The elements of the message are whole lines; without a message there is nothing to place.
     Type element = bufferElementOf(pipeline);
+    if (!element)
+      element = IntegerType::get(kernel.getContext(), 8);
     layout = {element, element, xfer::elementBytes(element), 1};
     return;
   }
@@ -146,7 +148,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   int64_t region = pkb_stage_offset(frame.size) + 2 * (stagingBytes + PKB_LINE_BYTES);
   std::string summary;
-  int64_t phases = llvm::range_size(kernel.getEntry().getOps<xfer::PipelineOp>());
+  int64_t phases = llvm::count_if(kernel.getEntry().getOps<xfer::PipelineOp>(), [](xfer::PipelineOp pipeline) { return !pipeline.isLocal(); });
   llvm::raw_string_ostream(summary) << (phases > 1 ? std::to_string(phases) + " pushes by " : "one-shot push by ") << stringifyMechanism(schedule.getMechanism()) << ", chunks of "
                                     << schedule.getChunk() << " bytes, " << schedule.getBlocks() << " blocks";
   if (std::optional<StringRef> given = kernel.getSummary())
@@ -185,7 +187,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   chooseLayout(pipeline);
   int64_t elements = pipeline.getElements() * layout.scale, chunk = pipeline.getChunk() * layout.scale;
   int64_t chunks = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
-  int64_t depth = schedule.getDepth();
+  int64_t depth = pipeline.getConsume().front().empty() ? 0 : schedule.getDepth();
   auto constant = [&](OpBuilder &at, int64_t value) { return indexConstant(at, loc, value); };
 
   // Chunks of this block: block, block + blocks, block + 2 * blocks, ...
@@ -216,7 +218,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   auto expand = [&]() -> LogicalResult {
     if (depth == 0)
       return success(succeeded(guarded(nullptr, step, pipeline.getProduce())) &&
-                     succeeded(guarded(nullptr, step, pipeline.getConsume())));
+                     (pipeline.getConsume().front().empty() || succeeded(guarded(nullptr, step, pipeline.getConsume()))));
     Value pushes = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, step, mine);
     if (failed(guarded(pushes, step, pipeline.getProduce())))
       return failure();

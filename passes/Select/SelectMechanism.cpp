@@ -156,8 +156,8 @@ static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit uni
   return true;
 }
 
-/// Every mechanism for an all_reduce that sends `whole`, as a reduce_scatter and an all_gather in one kernel.
-static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchange &whole, const Machine &machine) {
+/// Every mechanism for an all_reduce that sends `whole`, as a reduce_scatter and an all_gather in one kernel, with `passes` behind them.
+static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchange &whole, const Machine &machine, ArrayRef<RowPass> passes = {}) {
   Exchange scatter = whole;
   scatter.collective = xfer::Collective::ReduceScatter;
   scatter.messageBytes = whole.messageBytes / whole.ranks;
@@ -166,7 +166,7 @@ static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchang
   Exchange gather = scatter;
   gather.collective = xfer::Collective::AllGather;
   gather.reduction = std::nullopt;
-  return enumerateChainChoices(context, {scatter, gather}, PhaseBorder::Block, machine);
+  return enumerateChainChoices(context, {scatter, gather}, passes, PhaseBorder::Block, machine);
 }
 
 /// The time of a phase as a kernel of its own, or as what else can carry it out; 0 if nothing can.
@@ -184,10 +184,17 @@ static double timeAlone(comm::FusedOp phase, const Exchange &exchange, const Mac
 /// Gives a chain its schedule, or takes it apart where its collectives are faster in kernels of their own, or cannot share one.
 LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
   SmallVector<Exchange> phases;
+  SmallVector<RowPass> passes;
   std::string names;
   double apart = 0;
   int64_t longest = 0;
   for (comm::FusedOp phase : comm::getPhases(op)) {
+    if (phase.isLocal()) {
+      passes.push_back(rowPassOf(phase));
+      names += llvm::formatv(", {0} {1} on rows", passes.back().operators, passes.back().operators == 1 ? "operator" : "operators");
+      apart += timeAsOperators(passes.back(), machine);
+      continue;
+    }
     phases.push_back(exchangeOf(phase, arenaBytes, machine));
     names += (names.empty() ? "" : ", ") + phase.getCollectives().front()->getName().stripDialect().str();
     longest = std::max(longest, phases.back().messageBytes);
@@ -195,7 +202,7 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
   }
   if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes))
     return success();
-  SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, PhaseBorder::Grid, machine);
+  SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, passes, PhaseBorder::Grid, machine);
   const Choice *best = bestOf(choices, wanted);
   if (best && best->predictedUs <= apart) {
     std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);

@@ -32,7 +32,7 @@ llvm::SmallVector<comm::CollectiveOpInterface> collectivesOf(mlir::Operation *op
 /// words for the author of the program.
 llvm::LogicalResult checkFused(comm::FusedOp op, std::string &why);
 
-/// A region with one collective.
+/// A region with one collective, or with none: then it works on the rows that its reductions reduce.
 class FusedRegion {
 public:
   explicit FusedRegion(comm::FusedOp op);
@@ -40,9 +40,10 @@ public:
   /// Fails where the region has no form as one kernel; `why` says so in words for the author of the program.
   llvm::LogicalResult check(std::string &why);
 
+  /// Null if there is none.
   comm::CollectiveOpInterface collective() const { return first; }
-  /// True if the message is a reduction of rows: then rows() is its number of elements and width() that of a row; else width() is 1.
-  bool overRows() const { return rowWidth > 1; }
+  /// True if the message is a reduction of rows, or there is none: then rows() is their number and width() that of the elements of one; else width() is 1.
+  bool overRows() const { return rowWidth > 1 || !first; }
   int64_t rows() const { return count; }
   int64_t width() const { return rowWidth; }
 

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Programs that reduce rows of what a collective gives; each is to become one kernel."""
+import torch
+import torch.distributed as dist
+from elementwise import _tensor
+
+
+def rms_norm(x, residual, weight):
+    """What follows a row-parallel layer: the residual, which goes on, and its norm, computed in f32."""
+    total = x.clone()
+    dist.all_reduce(total)
+    h = total + residual
+    v = h.float()
+    v = v * torch.rsqrt(v.pow(2).mean(-1, keepdim=True) + 1e-6)
+    return weight * v.to(h.dtype), h
+
+
+def rms_norm_inputs(rank, world_size, device, trial=0, dtype="bf16", shape=(9, 77)):
+    width = shape[-1]
+    return (_tensor(rank, trial, device, *shape, dtype=dtype), _tensor(99, trial, device, *shape, dtype=dtype, seed=4),
+            _tensor(98, trial, device, width, dtype=dtype, seed=5))  # fmt: skip
+
+
+def rms_norm_f32_inputs(rank, world_size, device, trial=0):
+    return rms_norm_inputs(rank, world_size, device, trial, "f32", (2, 3, 100))
+
+
+def rms_norm_f16_inputs(rank, world_size, device, trial=0):
+    return rms_norm_inputs(rank, world_size, device, trial, "f16", (1, 129))
+
+
+def rms_norm_long_inputs(rank, world_size, device, trial=0):
+    """Many rows, whole ones in each chunk."""
+    return rms_norm_inputs(rank, world_size, device, trial, "bf16", (1030, 256))
+
+
+def softmax(x):
+    """A softmax that is written down, of a sum that is a result, too."""
+    total = x.clone()
+    dist.all_reduce(total)
+    e = torch.exp(total - total.amax(-1, keepdim=True))
+    return e / e.sum(-1, keepdim=True), total
+
+
+def softmax_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 31, 45),)
+
+
+def scatter_norm(x, weight, bias):
+    """A reduce_scatter of tokens and a layer norm of those of this rank, over the last two dimensions."""
+    part = x.new_empty(x.shape[0] // dist.get_world_size(), *x.shape[1:])
+    dist.reduce_scatter_tensor(part, x)
+    centered = part - part.mean((-2, -1), keepdim=True)
+    variance = (centered * centered).mean((-2, -1), keepdim=True)
+    return centered * torch.rsqrt(variance + 1e-5) * weight + bias
+
+
+def scatter_norm_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 5 * world_size, 4, 11), _tensor(99, trial, device, 4, 11), _tensor(98, trial, device, 4, 11, seed=3))
+
+
+def gather_norm(x):
+    """Rows that come from all ranks, as a view of what has been gathered: what a block stores, others reduce."""
+    whole = x.new_empty(dist.get_world_size() * x.shape[0], x.shape[1])
+    dist.all_gather_into_tensor(whole, x * 0.5)
+    rows = whole.view(-1, 2 * x.shape[1])
+    return rows / rows.abs().amax(-1, keepdim=True)
+
+
+def gather_norm_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 6, 20, dtype="f64"),)
+
+
+def norm_scatter(x, weight):
+    """The norm lies between two collectives: three phases."""
+    total = x.clone()
+    dist.all_reduce(total)
+    scaled = total * torch.rsqrt((total * total).mean(-1, keepdim=True) + 1e-6) * weight
+    part = x.new_empty(x.shape[0] // dist.get_world_size(), x.shape[1])
+    dist.reduce_scatter_tensor(part, scaled)
+    return part
+
+
+def norm_scatter_inputs(rank, world_size, device, trial=0):
+    return _tensor(rank, trial, device, 3 * world_size, 50), _tensor(97, trial, device, 50, seed=6)
+
+
+def exchange_then_norm(x):
+    """The collective with the norm is the second one."""
+    got = torch.empty_like(x)
+    dist.all_to_all_single(got, x)
+    got = torch.tanh(got)
+    dist.all_reduce(got)
+    return got - got.mean(-1, keepdim=True)
+
+
+def exchange_then_norm_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 2 * world_size, 36),)
+
+
+PROGRAMS = {"rms_norm": "rms_norm", "rms_norm_f32": "rms_norm", "rms_norm_f16": "rms_norm", "rms_norm_long": "rms_norm", "softmax": "softmax",
+            "scatter_norm": "scatter_norm", "gather_norm": "gather_norm", "norm_scatter": "norm_scatter", "exchange_then_norm": "exchange_then_norm"}  # fmt: skip
