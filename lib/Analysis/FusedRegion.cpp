@@ -18,9 +18,9 @@ FusedRegion::FusedRegion(comm::FusedOp op) : op(op) {
   SmallVector<comm::CollectiveOpInterface> collectives = op.getCollectives();
   if (collectives.empty()) {
     for (auto call : op.getEntry().getOps<aten::CallOp>())
-      if (std::optional<RowReduction> reduction = getRowReduction(call)) {
-        count = reduction->rows;
-        rowWidth = reduction->width;
+      if (std::optional<RowShape> shape = getReducedRows(call)) {
+        count = shape->rows;
+        rowWidth = shape->width;
         break;
       }
     return;
@@ -116,6 +116,23 @@ bool FusedRegion::hasRows(RankedTensorType window) const {
   return covered % rowWidth == 0 && (inner == 0 || inner == 1); // a dimension may hold several rows
 }
 
+/// The operands of an operator on rows: weights come from outside.
+LogicalResult FusedRegion::visitOperands(aten::CallOp call, const RowOperator &rows, std::string &why) {
+  for (Value each : {rows.weight, rows.bias}) {
+    if (!each)
+      continue;
+    if (!isa<BlockArgument>(each)) {
+      why = "a weight of " + nameOf(call) + " is computed beside it";
+      return failure();
+    }
+    if (!hasRows(broadcastWindow(typeOf(each), typeOf(rows.input).getShape()))) {
+      why = "a weight of " + nameOf(call) + " does not lie in one piece";
+      return failure();
+    }
+  }
+  return visit(rows.input, why);
+}
+
 LogicalResult FusedRegion::visit(Value value, std::string &why) {
   value = resolve(value);
   if (!seen.insert(value).second || (first && value.getDefiningOp() == first.getOperation()))
@@ -133,13 +150,14 @@ LogicalResult FusedRegion::visit(Value value, std::string &why) {
     return failure();
   }
   int64_t elements = typeOf(value).getNumElements();
-  if (std::optional<RowReduction> reduction = getRowReduction(call)) {
-    if (reduction->rows != count || reduction->width != rowWidth) {
+  if (std::optional<RowShape> shape = getReducedRows(call)) {
+    if (!(*shape == RowShape{count, rowWidth})) {
       why = nameOf(call) + (first ? " does not reduce the rows that the collective's message is made of"
                                   : " does not reduce the rows that others beside it reduce");
       return failure();
     }
-    return visit(getReducedTensor(call), why);
+    std::optional<RowOperator> rows = getRowOperator(call);
+    return rows ? visitOperands(call, *rows, why) : visit(getReducedTensor(call), why);
   }
   if (!isElementwise(call)) {
     why = nameOf(call) + " is not computed element by element";
@@ -298,7 +316,6 @@ LogicalResult FusedRegion::checkElements(std::string &why) {
 }
 
 LogicalResult FusedRegion::checkRows(std::string &why) {
-  constexpr int64_t lineBytes = 16;
   if (first && !isa<comm::AllReduceOp>(first.getOperation())) {
     why = "of reductions of rows only their all_reduce shares a kernel";
     return failure();
@@ -307,8 +324,8 @@ LogicalResult FusedRegion::checkRows(std::string &why) {
     why = "only reductions of real numbers share a kernel";
     return failure();
   }
-  if (rowWidth <= lineBytes) {
-    why = "rows of " + std::to_string(rowWidth) + " elements are too short for a warp each";
+  if (rowWidth <= kShortRow) {
+    why = whyShort(rowWidth);
     return failure();
   }
   if (first && failed(visit(first.getCollectiveInputs().front(), why)))

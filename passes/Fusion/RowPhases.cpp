@@ -53,7 +53,7 @@ void RowCut::findLate() {
       continue;
     results.insert(&inner);
     auto call = dyn_cast<aten::CallOp>(inner);
-    if ((call && getRowReduction(call)) || llvm::any_of(inner.getOperands(), [&](Value operand) { return isMadeBy(operand, late); }))
+    if ((call && getReducedRows(call)) || llvm::any_of(inner.getOperands(), [&](Value operand) { return isMadeBy(operand, late); }))
       late.insert(&inner);
   }
 }

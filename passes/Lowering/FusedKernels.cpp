@@ -10,11 +10,11 @@
 #include "passes/Lowering/CollectiveKernels.h"
 #include "passes/Lowering/Combination.h"
 #include "passes/Lowering/FusedArguments.h"
+#include "passes/Lowering/RowTiles.h"
 
 #include "pkb/Analysis/FusedRegion.h"
 #include "pkb/Analysis/Phases.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -69,8 +69,7 @@ private:
   Value load(Side &side, BlockArgument leaf, RankedTensorType window, bool full);
   Value tileOf(Side &side, Value value);
   Value operandOf(Side &side, aten::CallOp call, Value operand);
-  Value reduced(Side &side, aten::CallOp call, const RowReduction &reduction);
-  Value mapped(Side &side, Value tile, Type element, function_ref<Value(OpBuilder &, Value)> function);
+  void compute(Side &side, aten::CallOp call, const RowOperator &rows);
   Value combined(Side &side, ValueRange contributions);
   void produce(Block &block);
   void consume(Block &block);
@@ -106,17 +105,6 @@ Value FusedBuilder::load(Side &side, BlockArgument leaf, RankedTensorType window
   return tile;
 }
 
-/// A map of one tile.
-Value FusedBuilder::mapped(Side &side, Value tile, Type element, function_ref<Value(OpBuilder &, Value)> function) {
-  Type from = cast<xfer::TileType>(tile.getType()).getElementType();
-  auto map = xfer::MapOp::create(side.at, loc, tileType(element, xfer::elementWidth(from) > 1), tile);
-  Block &body = map.getBody().emplaceBlock();
-  OpBuilder inside = OpBuilder::atBlockEnd(&body);
-  Value result = function(inside, body.addArgument(getElementTypeOrSelf(from), loc));
-  xfer::YieldOp::create(inside, loc, result);
-  return map.getResult();
-}
-
 Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
   Value result = call->getResult(0);
   switch (region.accessOf(call, operand)) {
@@ -125,7 +113,7 @@ Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
                 region.isFull(result));
   case OperandAccess::OfRow: {
     Value tile = tileOf(side, operand);
-    return xfer::BroadcastOp::create(side.at, call.getLoc(), tileType(cast<xfer::TileType>(tile.getType()).getElementType(), true), tile);
+    return RowTiles(side.at, call.getLoc(), region.width()).spread(tile);
   }
   case OperandAccess::SameIndex:
     return tileOf(side, operand);
@@ -135,26 +123,16 @@ Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
   return {}; // FusedRegion::check has looked
 }
 
-/// One value per row: squared, combined, scaled and rooted as the reduction says.
-Value FusedBuilder::reduced(Side &side, aten::CallOp call, const RowReduction &reduction) {
-  Type wide = reduction.accumulation, element = typeOf(call->getResult(0)).getElementType();
-  Value rows = tileOf(side, getReducedTensor(call));
-  Type from = getElementTypeOrSelf(cast<xfer::TileType>(rows.getType()).getElementType());
-  if (from != wide || reduction.squares)
-    rows = mapped(side, rows, wide, [&](OpBuilder &b, Value x) {
-      x = convertElement(b, loc, x, wide);
-      return reduction.squares ? arith::MulFOp::create(b, loc, x, x).getResult() : x;
-    });
-  Value whole = xfer::RowReduceOp::create(side.at, call.getLoc(), tileType(wide, false), reduction.kind, rows);
-  if (reduction.scale == 1 && !reduction.squares && element == wide)
-    return whole;
-  return mapped(side, whole, element, [&](OpBuilder &b, Value x) {
-    if (reduction.scale != 1)
-      x = arith::MulFOp::create(b, loc, x, arith::ConstantOp::create(b, loc, b.getFloatAttr(wide, reduction.scale)));
-    if (reduction.squares)
-      x = math::SqrtOp::create(b, loc, x);
-    return convertElement(b, loc, x, element);
-  });
+/// Makes the tiles of all results of an operator on rows.
+void FusedBuilder::compute(Side &side, aten::CallOp call, const RowOperator &rows) {
+  auto window = [&](Value weight) {
+    return weight ? load(side, cast<BlockArgument>(weight), FusedRegion::broadcastWindow(typeOf(weight), typeOf(rows.input).getShape()), true) : Value();
+  };
+  SmallVector<Type> elements = llvm::map_to_vector(call->getResults(), [](Value result) -> Type { return typeOf(result).getElementType(); });
+  Value input = tileOf(side, rows.input), weight = window(rows.weight), bias = window(rows.bias);
+  SmallVector<Value> tiles = RowTiles(side.at, call.getLoc(), region.width()).computed(rows, input, weight, bias, elements);
+  for (auto [result, tile] : llvm::zip_equal(call->getResults(), tiles))
+    side.tiles[result] = tile;
 }
 
 /// The tile of a value of the region.
@@ -167,7 +145,11 @@ Value FusedBuilder::tileOf(Side &side, Value value) {
   auto call = value.getDefiningOp<aten::CallOp>();
   Value tile;
   if (std::optional<RowReduction> reduction = getRowReduction(call)) {
-    tile = reduced(side, call, *reduction);
+    Value rows = tileOf(side, getReducedTensor(call));
+    tile = RowTiles(side.at, call.getLoc(), region.width()).reduced(rows, *reduction, typeOf(value).getElementType());
+  } else if (std::optional<RowOperator> rows = getRowOperator(call)) {
+    compute(side, call, *rows);
+    return side.tiles.lookup(value);
   } else {
     SmallVector<Value> tiles;
     for (Value operand : call.getInputs())

@@ -42,7 +42,7 @@ RowPass pkb::rowPassOf(comm::FusedOp phase) {
     touch(value, pass.localBytes);
   for (auto call : phase.getEntry().getOps<aten::CallOp>()) {
     ++pass.operators;
-    pass.passes += bool(getRowReduction(call));
+    pass.passes += getRowOperator(call) ? 2 : bool(getRowReduction(call));
     for (Value value : llvm::concat<Value>(SmallVector<Value>(call.getInputs()), SmallVector<Value>(call->getResults())))
       pass.operatorBytes += bytesOf(value);
   }
@@ -221,4 +221,19 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
   op->replaceAllUsesWith(chain.getResults());
   op->erase();
   return chain;
+}
+
+bool pkb::splitFirstIntoTwoShots(comm::FusedOp chain) {
+  comm::FusedOp both = splitIntoTwoShots(comm::getPhases(chain).front());
+  if (!both)
+    return false;
+  OpBuilder builder(both);
+  IRMapping mapping;
+  mapping.map(both.getEntry().getArguments(), both.getInputs());
+  for (comm::FusedOp phase : comm::getPhases(both))
+    builder.clone(*phase, mapping);
+  for (auto [result, value] : llvm::zip_equal(both.getResults(), both.getEntry().getTerminator()->getOperands()))
+    result.replaceAllUsesWith(mapping.lookup(value));
+  both.erase();
+  return true;
 }

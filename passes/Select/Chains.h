@@ -45,6 +45,8 @@ llvm::SmallVector<mlir::Operation *> takeApart(comm::FusedOp chain);
 std::string whyNotTwoShots(mlir::Operation *op);
 /// The same computation as a chain of both, in the place of `op`.
 comm::FusedOp splitIntoTwoShots(mlir::Operation *op);
+/// The same of the first phase of `chain`, as two phases; false, and nothing changed, where that has no form.
+bool splitFirstIntoTwoShots(comm::FusedOp chain);
 
 } // namespace pkb
 

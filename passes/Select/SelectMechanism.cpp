@@ -204,6 +204,15 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
     return success();
   SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, passes, PhaseBorder::Grid, machine);
   const Choice *best = bestOf(choices, wanted);
+  SmallVector<Choice> twoShots;
+  if (comm::FusedOp first = comm::getPhases(op).front(); phases.size() == 1 && whyNotTwoShots(first).empty())
+    twoShots = enumerateTwoShots(&getContext(), phases.front(), machine, passes);
+  const Choice *two = bestOf(twoShots, wanted);
+  if (two && two->predictedUs <= apart && (!best || two->predictedUs < best->predictedUs) && splitFirstIntoTwoShots(op)) {
+    choices = std::move(twoShots);
+    best = bestOf(choices, wanted);
+    names = "two-shot " + names;
+  }
   if (best && best->predictedUs <= apart) {
     std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);
     return take(op, what, longest, MessageUnit::Bytes, choices, wanted);

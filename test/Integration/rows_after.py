@@ -19,7 +19,7 @@ def job(name, w):
 
 jobs = {f"{name}.w{w}": job(name, w) for name in rows_after.PROGRAMS for w in (2, 3)}
 jobs |= {f"rms_norm.w{w}": job("rms_norm", w) for w in (1, 4, 5, 6, 8)} | {f"scatter_norm.w{w}": job("scatter_norm", w) for w in (1, 4, 8)}
-jobs |= {"softmax.w4": job("softmax", 4), "norm_scatter.w4": job("norm_scatter", 4), "rms_norm_long.w4": job("rms_norm_long", 4)}
+jobs |= {"softmax.w4": job("softmax", 4), "norm_scatter.w4": job("norm_scatter", 4), "layer_norm.w8": job("layer_norm", 8), "rms_norm_long.w4": job("rms_norm_long", 4)}
 one_launch = {name: ["launch"] for name in jobs}
 wrong = emulated.check(jobs, steps=one_launch)
 some = {name: jobs[name] for name in jobs if name.endswith(".w3")}

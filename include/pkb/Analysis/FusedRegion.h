@@ -10,7 +10,7 @@
 #define PKB_ANALYSIS_FUSEDREGION_H
 
 #include "pkb/Analysis/ElementOrder.h"
-#include "pkb/Analysis/ElementwiseCalls.h"
+#include "pkb/Analysis/RowOperators.h"
 
 namespace pkb {
 
@@ -35,6 +35,10 @@ llvm::LogicalResult checkFused(comm::FusedOp op, std::string &why);
 /// A region with one collective, or with none: then it works on the rows that its reductions reduce.
 class FusedRegion {
 public:
+  /// Rows of up to so many elements are not worth a warp each.
+  static constexpr int64_t kShortRow = 16;
+  static std::string whyShort(int64_t width) { return "rows of " + std::to_string(width) + " elements are too short for a warp each"; }
+
   explicit FusedRegion(comm::FusedOp op);
 
   /// Fails where the region has no form as one kernel; `why` says so in words for the author of the program.
@@ -66,6 +70,7 @@ private:
   llvm::LogicalResult assign(FusedSide side, mlir::Value value, const ElementOrder &order, std::string &why);
   void propagate();
   llvm::LogicalResult visit(mlir::Value value, std::string &why);
+  llvm::LogicalResult visitOperands(aten::CallOp call, const RowOperator &rows, std::string &why);
   bool hasRows(mlir::RankedTensorType window) const;
 
   comm::FusedOp op;

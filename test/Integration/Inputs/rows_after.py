@@ -98,5 +98,41 @@ def exchange_then_norm_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 2 * world_size, 36),)
 
 
+def library_softmax(x):
+    """The operators of the library, in f16: softmax of a sum, its logarithm of a view of it."""
+    total = x.clone()
+    dist.all_reduce(total)
+    return torch.softmax(total, -1), torch.log_softmax(total.float(), dim=2)
+
+
+def library_softmax_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 3, 5, 41, dtype="f16"),)
+
+
+def layer_norm(x, residual, weight, bias):
+    """The library's layer norm of what has been scattered, over two dimensions, with a residual."""
+    part = x.new_empty(x.shape[0] // dist.get_world_size(), *x.shape[1:])
+    dist.reduce_scatter_tensor(part, x)
+    h = part + residual
+    return torch.nn.functional.layer_norm(h, h.shape[1:], weight, bias), h
+
+
+def layer_norm_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 7 * world_size, 5, 13, dtype="bf16"), _tensor(96, trial, device, 7, 5, 13, dtype="bf16", seed=7),
+            _tensor(99, trial, device, 5, 13, dtype="bf16"), _tensor(98, trial, device, 5, 13, dtype="bf16", seed=3))  # fmt: skip
+
+
+def plain_layer_norm(x):
+    """Neither weight nor bias, in f64; what the norm gives is added to what it was of."""
+    total = x.clone()
+    dist.all_reduce(total, op=dist.ReduceOp.MAX)
+    return total + torch.nn.functional.layer_norm(total, total.shape[-1:])
+
+
+def plain_layer_norm_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 1, 300, dtype="f64"),)
+
+
 PROGRAMS = {"rms_norm": "rms_norm", "rms_norm_f32": "rms_norm", "rms_norm_f16": "rms_norm", "rms_norm_long": "rms_norm", "softmax": "softmax",
-            "scatter_norm": "scatter_norm", "gather_norm": "gather_norm", "norm_scatter": "norm_scatter", "exchange_then_norm": "exchange_then_norm"}  # fmt: skip
+            "scatter_norm": "scatter_norm", "gather_norm": "gather_norm", "norm_scatter": "norm_scatter", "exchange_then_norm": "exchange_then_norm",
+            "library_softmax": "library_softmax", "layer_norm": "layer_norm", "plain_layer_norm": "plain_layer_norm"}  # fmt: skip

@@ -63,12 +63,12 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-LABEL: func.func @apart
 // CHECK-NOT: comm.fused
 // CHECK: comm.all_reduce
-// CHECK-NEXT: aten.call "aten::_softmax"
+// CHECK-NEXT: aten.call "aten::cumsum"
 // CHECK-NEXT: comm.all_reduce
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @apart(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
-    %1 = aten.call "aten::_softmax"(%0) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %1 = aten.call "aten::cumsum"(%0) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
     %2 = comm.all_reduce sum %1 in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
     return %2 : tensor<8x64xf32>
   }
@@ -93,13 +93,13 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 // What is computed outside from the first collective is needed by the second.
 // CHECK-LABEL: func.func @through_outside
 // CHECK: %[[A:.*]] = comm.all_reduce
-// CHECK: aten.call "aten::_softmax"
+// CHECK: aten.call "aten::cumsum"
 // CHECK: comm.fused
 // REMARK: all_reduce does not go on in the kernel of all_reduce: something between the two collectives depends on the first
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @through_outside(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
-    %1 = aten.call "aten::_softmax"(%0) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %1 = aten.call "aten::cumsum"(%0) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
     %2 = aten.call "aten::mul" overload "Tensor"(%0, %1) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
     %3 = comm.all_reduce sum %2 in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
     return %3 : tensor<8x64xf32>

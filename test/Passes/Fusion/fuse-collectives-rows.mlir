@@ -21,7 +21,8 @@
 // CHECK: return %[[R]]#0, %[[R]]#1
 // REMARK: remark: [Passed] fused | {{.*}}all_reduce is one kernel with add, _to_copy, pow, mean, rsqrt, mul, mul after it
 // The one chunk holds whole rows, so a block needs what it has stored itself; weights are read as they lie.
-// XFER-LABEL: xfer.kernel @fused_0
+// XFER-LABEL: func.func @norm_behind
+// XFER: xfer.kernel @fused_0
 // XFER: xfer.pipeline 512 by 512 implements all_reduce
 // XFER: xfer.store %{{.*}} to %[[LEFT:.*]] chunk
 // XFER: xfer.sync block
@@ -58,7 +59,8 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK: aten.as_strided
 // CHECK-NEXT: aten.call "aten::amax"
 // REMARK: remark: [Passed] fused | {{.*}}all_gather is one kernel with amax, sub after it
-// XFER-LABEL: xfer.kernel @fused_0
+// XFER-LABEL: func.func @gathered
+// XFER: xfer.kernel @fused_0
 // XFER: xfer.sync grid
 // XFER-NEXT: xfer.pipeline 6 by
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
@@ -122,5 +124,46 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<64x8xf32>
     %1 = aten.call "aten::mean" overload "dim"(%0) args [#aten.operand<0>, array<i64: -1>] returns [#aten.result<0>] : (tensor<64x8xf32>) -> tensor<64xf32>
     return %1 : tensor<64xf32>
+  }
+}
+
+// -----
+
+// Operators of the library that reduce rows and compute from that are read for what they do; results that nobody reads are not computed.
+// CHECK-LABEL: func.func @library_operators
+// CHECK: %[[L:.*]] = comm.fused(%{{.*}}) : (tensor<16x64xbf16>) -> tensor<8x64xbf16> {
+// CHECK: comm.reduce_scatter
+// CHECK: comm.fused(%[[L]], %{{.*}}) : (tensor<8x64xbf16>, tensor<64xbf16>) -> (tensor<8x64xbf16>, tensor<8x64xf32>) {
+// CHECK: aten.call "aten::native_layer_norm"
+// CHECK: aten.call "aten::_log_softmax"
+// REMARK: remark: [Passed] fused | {{.*}}reduce_scatter is one kernel with native_layer_norm, _to_copy, _log_softmax after it
+// XFER-LABEL: func.func @library_operators
+// XFER: xfer.kernel @fused_0
+// XFER: xfer.sync block
+// XFER-COUNT-4: xfer.row_reduce
+// XFER-NOT: xfer.row_reduce
+// XFER: } consume {
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @library_operators(%x: tensor<16x64xbf16>, %w: tensor<64xbf16>) -> (tensor<8x64xbf16>, tensor<8x64xf32>) {
+    %0 = comm.reduce_scatter sum %x in <[[0, 1]]> accumulate f32 : (tensor<16x64xbf16>) -> tensor<8x64xbf16>
+    %1:3 = aten.call "aten::native_layer_norm"(%0, %w) args [#aten.operand<0>, array<i64: 64>, #aten.operand<1>, unit, 1.000000e-05] returns [#aten.result<0>, #aten.result<1>, #aten.result<2>] : (tensor<8x64xbf16>, tensor<64xbf16>) -> (tensor<8x64xbf16>, tensor<8x1xf32>, tensor<8x1xf32>)
+    %2 = aten.call "aten::_to_copy"(%0) args [#aten.operand<0>] kwargs {dtype = #aten.dtype<float32>} returns [#aten.result<0>] : (tensor<8x64xbf16>) -> tensor<8x64xf32>
+    %3 = aten.call "aten::_log_softmax"(%2) args [#aten.operand<0>, -1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %1#0, %3 : tensor<8x64xbf16>, tensor<8x64xf32>
+  }
+}
+
+// -----
+
+// A softmax over another dimension than the last one reduces no rows.
+// CHECK-LABEL: func.func @over_columns
+// CHECK-NOT: comm.fused
+// CHECK: aten.call "aten::_softmax"
+// REMARK: remark: [Missed] not-fused | {{.*}}all_reduce is a kernel of its own: nothing around it works element by element on what it moves
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @over_columns(%x: tensor<64x80xf32>) -> tensor<64x80xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<64x80xf32>
+    %1 = aten.call "aten::_softmax"(%0) args [#aten.operand<0>, 0, false] returns [#aten.result<0>] : (tensor<64x80xf32>) -> tensor<64x80xf32>
+    return %1 : tensor<64x80xf32>
   }
 }
