@@ -366,13 +366,14 @@ LogicalResult pkb::checkFused(comm::FusedOp op, std::string &why) {
   SmallVector<comm::FusedOp> phases = comm::getPhases(op);
   if (phases.empty())
     return FusedRegion(op).check(why);
+  bool rows = FusedRegion(phases.front()).overRows();
   for (comm::FusedOp phase : phases) {
     FusedRegion region(phase);
     if (failed(region.check(why)))
       return failure();
-    // The chunks of a kernel over rows are cut by other rules.
-    if (region.overRows() && region.collective()) {
-      why = "a reduction of rows does not share a kernel with another collective";
+    // The schedule of a kernel says how many bytes are a chunk of elements, or how many rows.
+    if (region.collective() ? region.overRows() != rows : rows) {
+      why = "an exchange of one number for each row does not share a kernel with one of elements";
       return failure();
     }
     for (Value result : phase.getResults())

@@ -43,6 +43,8 @@ public:
 
 private:
   LogicalResult buildRows(StringRef name);
+  xfer::PipelineOp exchangeRows();
+  comm::ReduceKindAttr reductionAttr();
   void appendRows(xfer::KernelOp chain);
   /// The tiles of one message that are made in one block, of a region over elements.
   struct Elements {
@@ -285,6 +287,12 @@ LogicalResult FusedBuilder::append(xfer::KernelOp chain) {
     appendRows(chain);
     return success();
   }
+  if (region.overRows()) {
+    xfer::PipelineOp pipeline = exchangeRows();
+    pipeline.setImplementsAttr(xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce));
+    pipeline.setReductionAttr(reductionAttr());
+    return success();
+  }
   return appendExchange(region.collective(), chain, *this);
 }
 
@@ -303,23 +311,30 @@ std::string FusedBuilder::summary() {
   return text;
 }
 
-LogicalResult FusedBuilder::buildRows(StringRef name) {
-  Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
-  line = VectorType::get({16 / xfer::elementBytes(element)}, element);
-  int64_t chunk = schedule.getChunk() / 16;
-
+/// How contributions are combined; null for a sum.
+comm::ReduceKindAttr FusedBuilder::reductionAttr() {
   comm::ReduceKind reduction = *region.collective().getReduceKind();
-  comm::ReduceKindAttr kind = reduction == comm::ReduceKind::Sum
-                                  ? comm::ReduceKindAttr()
-                                  : comm::ReduceKindAttr::get(builder.getContext(), reduction);
+  return reduction == comm::ReduceKind::Sum ? comm::ReduceKindAttr() : comm::ReduceKindAttr::get(builder.getContext(), reduction);
+}
+
+LogicalResult FusedBuilder::buildRows(StringRef name) {
   kernel = xfer::KernelOp::create(
       builder, loc, builder.getStringAttr(name), region.collective().getGroup(), schedule,
       op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary()),
-      xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), kind,
+      xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), reductionAttr(),
       DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
   tensors.setKernel(kernel);
-  Block &entry = kernel.getBody().emplaceBlock();
-  OpBuilder at = OpBuilder::atBlockEnd(&entry);
+  kernel.getBody().emplaceBlock();
+  exchangeRows();
+  return success();
+}
+
+/// The pipeline, at the end of the kernel, that exchanges a line for each row.
+xfer::PipelineOp FusedBuilder::exchangeRows() {
+  Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
+  line = VectorType::get({16 / xfer::elementBytes(element)}, element);
+  int64_t chunk = schedule.getChunk() / 16;
+  OpBuilder at = OpBuilder::atBlockEnd(&kernel.getEntry());
   buffer = xfer::SymmBufferOp::create(at, loc,
                                       xfer::SymmType::get(at.getContext(), line, chunk, schedule.getSlots(), 2,
                                                           inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
@@ -330,16 +345,18 @@ LogicalResult FusedBuilder::buildRows(StringRef name) {
     part->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
   produce(pipeline.getProduce().front());
   consume(pipeline.getConsume().front());
-  return success();
+  return pipeline;
 }
 
-/// How many rows a block works on at a time: those that it has stored in the pipeline before where these are whole ones, else
-/// as many as give each block the same number.
+/// How many rows a block works on at a time: those of a chunk of the pipeline before, which it has stored itself, where these are whole ones and keep all its
+/// warps busy; else as many as give each block the same number.
 static int64_t rowsAtATime(xfer::KernelOp kernel, const FusedRegion &region) {
   auto before = cast<xfer::PipelineOp>(kernel.getEntry().back());
-  int64_t elements = before.getElements(), chunk = before.getChunk();
+  xfer::ScheduleAttr schedule = kernel.getSchedule();
+  int64_t elements = before.getElements(), chunk = before.getChunk(), own = chunk / region.width();
+  int64_t share = llvm::divideCeil(region.rows(), schedule.getBlocks()), warps = schedule.getThreads() / 32;
   bool whole = elements == region.rows() * region.width() && chunk % region.width() == 0;
-  return whole ? chunk / region.width() : llvm::divideCeil(region.rows(), kernel.getSchedule().getBlocks());
+  return whole && own >= std::min(share, warps) ? own : share;
 }
 
 /// A pipeline that computes, row by row, from what earlier ones have left.

@@ -58,6 +58,9 @@ private:
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult chooseRowChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult takeChain(comm::FusedOp op, StringRef names, double apart, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
+                          std::optional<xfer::Mechanism> wanted);
   void considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                      std::optional<xfer::Mechanism> wanted);
@@ -77,6 +80,15 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
 static Exchange exchangeOf(comm::FusedOp op, int64_t arenaBytes, const Machine &machine) {
   Exchange exchange = exchangeOf(op.getCollectives().front(), arenaBytes, machine);
   exchange.localBytes = 0;
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
+    exchange.localBytes += bytesOf(value);
+  return exchange;
+}
+
+/// The same of a region over rows.
+static RowExchange rowExchangeOf(comm::FusedOp op, int64_t arenaBytes) {
+  FusedRegion region(op);
+  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
     exchange.localBytes += bytesOf(value);
   return exchange;
@@ -183,6 +195,8 @@ static double timeAlone(comm::FusedOp phase, const Exchange &exchange, const Mac
 
 /// Gives a chain its schedule, or takes it apart where its collectives are faster in kernels of their own, or cannot share one.
 LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  if (FusedRegion(comm::getPhases(op).front()).overRows())
+    return chooseRowChain(op, machine, wanted);
   SmallVector<Exchange> phases;
   SmallVector<RowPass> passes;
   std::string names;
@@ -213,13 +227,39 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
     best = bestOf(choices, wanted);
     names = "two-shot " + names;
   }
+  return takeChain(op, names, apart, longest, MessageUnit::Bytes, choices, wanted);
+}
+
+/// The same for a chain of exchanges of one line for each row.
+LogicalResult SelectMechanismPass::chooseRowChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  SmallVector<RowExchange> phases;
+  std::string names;
+  double apart = 0;
+  int64_t most = 0;
+  for (comm::FusedOp phase : comm::getPhases(op)) {
+    phases.push_back(rowExchangeOf(phase, arenaBytes));
+    most = std::max(most, phases.back().rows);
+    names += (names.empty() ? "" : ", ") + phase.getCollectives().front()->getName().stripDialect().str();
+    SmallVector<Choice> alone = enumerateRowChoices(&getContext(), phases.back(), machine);
+    if (const Choice *best = bestOf(alone, wanted))
+      apart += best->predictedUs;
+  }
+  if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows))
+    return success();
+  return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, enumerateRowChainChoices(&getContext(), phases, machine), wanted);
+}
+
+/// Gives a chain the best of `choices` if that is no slower than its phases `apart`, in us; else takes it apart.
+LogicalResult SelectMechanismPass::takeChain(comm::FusedOp op, StringRef names, double apart, int64_t amount, MessageUnit unit,
+                                             ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted) {
+  const Choice *best = bestOf(choices, wanted);
   if (best && best->predictedUs <= apart) {
-    std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);
-    return take(op, what, longest, MessageUnit::Bytes, choices, wanted);
+    std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, op.getCollectives().front().getGroup().getSize(), apart);
+    return take(op, what, amount, unit, choices, wanted);
   }
   std::string why = best ? llvm::formatv("predicted {0:F1} us, in one kernel {1:F1} us", apart, best->predictedUs).str()
                          : "no mechanism " + std::string(wanted ? "that is asked for " : "") + "can carry out all of them: " + tableOf(choices);
-  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select")) << names + " get kernels of their own: " + why;
+  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select")) << (names + " get kernels of their own: " + why).str();
   takeApart(op);
   return success();
 }
@@ -260,9 +300,7 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
                                      exchange.messageBytes, exchange.ranks);
     return take(op, what, exchange.messageBytes, MessageUnit::Bytes, choices, wanted);
   }
-  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-    exchange.localBytes += bytesOf(value);
+  RowExchange exchange = rowExchangeOf(op, arenaBytes);
   std::string what = llvm::formatv("fused {0} of {1} rows among {2} ranks", region.collective()->getName().stripDialect(), exchange.rows,
                                    exchange.ranks);
   return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);

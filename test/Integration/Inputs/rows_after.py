@@ -133,6 +133,35 @@ def plain_layer_norm_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 1, 300, dtype="f64"),)
 
 
+def vocabulary_softmax(x):
+    """A softmax over columns that are cut among the ranks: the maximum of each row over all of them, then the sum of the exponentials."""
+    most = x.amax(-1, keepdim=True)
+    dist.all_reduce(most, op=dist.ReduceOp.MAX)
+    e = torch.exp(x - most)
+    total = e.sum(-1, keepdim=True)
+    dist.all_reduce(total)
+    return e / total
+
+
+def vocabulary_softmax_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 19, 130),)
+
+
+def vocabulary_loss(logits, target_logits):
+    """Cross entropy of the same: the largest logit and the logarithm of the sum."""
+    most = logits.float().amax(-1)
+    dist.all_reduce(most, op=dist.ReduceOp.MAX)
+    shifted = logits.float() - most.unsqueeze(-1)
+    total = shifted.exp().sum(-1)
+    dist.all_reduce(total)
+    return total.log() + most - target_logits
+
+
+def vocabulary_loss_inputs(rank, world_size, device, trial=0):
+    return _tensor(rank, trial, device, 33, 88, dtype="bf16"), _tensor(95, trial, device, 33, seed=8)
+
+
 PROGRAMS = {"rms_norm": "rms_norm", "rms_norm_f32": "rms_norm", "rms_norm_f16": "rms_norm", "rms_norm_long": "rms_norm", "softmax": "softmax",
             "scatter_norm": "scatter_norm", "gather_norm": "gather_norm", "norm_scatter": "norm_scatter", "exchange_then_norm": "exchange_then_norm",
-            "library_softmax": "library_softmax", "layer_norm": "layer_norm", "plain_layer_norm": "plain_layer_norm"}  # fmt: skip
+            "library_softmax": "library_softmax", "layer_norm": "layer_norm", "plain_layer_norm": "plain_layer_norm",
+            "vocabulary_softmax": "vocabulary_softmax", "vocabulary_loss": "vocabulary_loss"}  # fmt: skip
