@@ -4,6 +4,7 @@
 #include "pkb/Analysis/RowOperators.h"
 
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace pkb;
@@ -88,4 +89,10 @@ std::optional<RowShape> pkb::getReducedRows(aten::CallOp call) {
   if (std::optional<RowOperator> op = getRowOperator(call))
     return op->shape;
   return std::nullopt;
+}
+
+int64_t pkb::vectorsInFlight(int64_t rowBytes, int64_t threads) {
+  constexpr int64_t vectorBytes = 16, lanes = 32, fewThreads = 256;
+  int64_t perLane = llvm::divideCeil(rowBytes, vectorBytes * lanes);
+  return std::clamp<int64_t>(perLane, 1, threads <= fewThreads ? 8 : 4);
 }

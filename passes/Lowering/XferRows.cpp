@@ -3,6 +3,8 @@
 
 #include "passes/Lowering/XferRows.h"
 
+#include "pkb/Analysis/RowOperators.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -25,6 +27,12 @@ bool pkb::runsOverRows(xfer::PipelineOp pipeline) {
     return rows ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
+}
+
+int64_t pkb::unrollOfRows(xfer::PipelineOp pipeline, int64_t threads) {
+  int64_t bytes = 0;
+  pipeline.walk([&](xfer::LoadOp load) { bytes = std::max(bytes, xfer::elementBytes(load.getTile().getType().getElementType())); });
+  return vectorsInFlight(bytes, threads);
 }
 
 namespace {

@@ -246,7 +246,7 @@ LogicalResult KernelExpansion::expandBlock(OpBuilder &builder, Block &block) {
   TileGroup elements(frame, chunks, layout, mapping);
   RowGroup rows(frame, chunks, layout, mapping);
   TileGroup &tiles = runsOverRows(pipeline) ? rows : elements;
-  int64_t unroll = kernel.getSchedule().getUnroll();
+  int64_t unroll = pipeline.isLocal() ? unrollOfRows(pipeline, kernel.getSchedule().getThreads()) : kernel.getSchedule().getUnroll();
   for (Operation &op : block) {
     if (TileGroup::takes(op)) {
       if (!tiles.fits(op) && failed(tiles.flush(builder, unroll)))

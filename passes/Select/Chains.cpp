@@ -49,17 +49,18 @@ RowPass pkb::rowPassOf(comm::FusedOp phase) {
   return pass;
 }
 
-/// Bytes per us: a quarter of a microsecond for the four vectors of 16 bytes that each lane of a warp has in flight.
-static constexpr double kWarpRate = 32 * 16 * 4 / 0.25;
+/// From a load to its use, out of the cache of the device, and from a kernel's first load to its last store at least, in us.
+static constexpr double kLoadUs = 0.25, kOperatorUs = 1;
 
 double pkb::timeAsOperators(const RowPass &pass, const Machine &machine) {
-  return pass.operators * machine.rates.kernelUs + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
+  return pass.operators * (machine.rates.kernelUs + kOperatorUs) + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
 }
 
 /// The time of `pass` in a kernel of such a schedule: that of the memory, or of the warp with the most rows.
 static double timeOf(const RowPass &pass, xfer::ScheduleAttr schedule, const Machine &machine) {
   int64_t warps = schedule.getBlocks() * std::max<int64_t>(1, schedule.getThreads() / 32);
-  double warp = static_cast<double>(llvm::divideCeil(pass.rows, warps)) * pass.passes * pass.rowBytes / kWarpRate;
+  int64_t loads = llvm::divideCeil(pass.rowBytes, 32 * 16 * vectorsInFlight(pass.rowBytes, schedule.getThreads()));
+  double warp = static_cast<double>(llvm::divideCeil(pass.rows, warps)) * pass.passes * loads * kLoadUs;
   return std::max(pass.localBytes / (machine.rates.hbmGBs * 1e3), warp);
 }
 

@@ -37,6 +37,9 @@ struct RowOperator {
 /// What `call` does to rows; std::nullopt if it is no such operator.
 std::optional<RowOperator> getRowOperator(aten::CallOp call);
 
+/// How many vectors of 16 bytes a lane of a warp has in flight in a pass over a row of `rowBytes`, in blocks of `threads`: as many as registers are for.
+int64_t vectorsInFlight(int64_t rowBytes, int64_t threads);
+
 /// The rows that `call` reduces, whether or not it does more; std::nullopt if it reduces none.
 std::optional<RowShape> getReducedRows(aten::CallOp call);
 
