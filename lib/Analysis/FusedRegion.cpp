@@ -16,6 +16,15 @@ static std::string nameOf(aten::CallOp call) {
 
 FusedRegion::FusedRegion(comm::FusedOp op) : op(op) {
   SmallVector<comm::CollectiveOpInterface> collectives = op.getCollectives();
+  if (collectives.empty()) {
+    for (auto call : op.getEntry().getOps<aten::CallOp>())
+      if (std::optional<RowShape> shape = getReducedRows(call)) {
+        count = shape->rows;
+        rowWidth = shape->width;
+        break;
+      }
+    return;
+  }
   first = collectives.front();
   if (first.getCollectiveInputs().empty())
     return;
@@ -104,12 +113,29 @@ bool FusedRegion::hasRows(RankedTensorType window) const {
       return false;
     covered *= size;
   }
-  return covered == rowWidth && (inner == 0 || inner == 1);
+  return covered % rowWidth == 0 && (inner == 0 || inner == 1); // a dimension may hold several rows
+}
+
+/// The operands of an operator on rows: weights come from outside.
+LogicalResult FusedRegion::visitOperands(aten::CallOp call, const RowOperator &rows, std::string &why) {
+  for (Value each : {rows.weight, rows.bias}) {
+    if (!each)
+      continue;
+    if (!isa<BlockArgument>(each)) {
+      why = "a weight of " + nameOf(call) + " is computed beside it";
+      return failure();
+    }
+    if (!hasRows(broadcastWindow(typeOf(each), typeOf(rows.input).getShape()))) {
+      why = "a weight of " + nameOf(call) + " does not lie in one piece";
+      return failure();
+    }
+  }
+  return visit(rows.input, why);
 }
 
 LogicalResult FusedRegion::visit(Value value, std::string &why) {
   value = resolve(value);
-  if (!seen.insert(value).second || value.getDefiningOp() == first.getOperation())
+  if (!seen.insert(value).second || (first && value.getDefiningOp() == first.getOperation()))
     return success();
   if (isa<BlockArgument>(value)) {
     if (isFull(value) && !hasRows(typeOf(value))) {
@@ -124,12 +150,14 @@ LogicalResult FusedRegion::visit(Value value, std::string &why) {
     return failure();
   }
   int64_t elements = typeOf(value).getNumElements();
-  if (std::optional<RowReduction> reduction = getRowReduction(call)) {
-    if (reduction->rows != count || reduction->width != rowWidth) {
-      why = nameOf(call) + " does not reduce the rows that the collective's message is made of";
+  if (std::optional<RowShape> shape = getReducedRows(call)) {
+    if (!(*shape == RowShape{count, rowWidth})) {
+      why = nameOf(call) + (first ? " does not reduce the rows that the collective's message is made of"
+                                  : " does not reduce the rows that others beside it reduce");
       return failure();
     }
-    return visit(getReducedTensor(call), why);
+    std::optional<RowOperator> rows = getRowOperator(call);
+    return rows ? visitOperands(call, *rows, why) : visit(getReducedTensor(call), why);
   }
   if (!isElementwise(call)) {
     why = nameOf(call) + " is not computed element by element";
@@ -288,27 +316,26 @@ LogicalResult FusedRegion::checkElements(std::string &why) {
 }
 
 LogicalResult FusedRegion::checkRows(std::string &why) {
-  constexpr int64_t lineBytes = 16;
-  if (!isa<comm::AllReduceOp>(first.getOperation())) {
+  if (first && !isa<comm::AllReduceOp>(first.getOperation())) {
     why = "of reductions of rows only their all_reduce shares a kernel";
     return failure();
   }
-  if (!isa<FloatType>(typeOf(first.getCollectiveInputs().front()).getElementType())) {
+  if (first && !isa<FloatType>(typeOf(first.getCollectiveInputs().front()).getElementType())) {
     why = "only reductions of real numbers share a kernel";
     return failure();
   }
-  if (rowWidth <= lineBytes) {
-    why = "rows of " + std::to_string(rowWidth) + " elements are too short for a warp each";
+  if (rowWidth <= kShortRow) {
+    why = whyShort(rowWidth);
     return failure();
   }
-  if (failed(visit(first.getCollectiveInputs().front(), why)))
+  if (first && failed(visit(first.getCollectiveInputs().front(), why)))
     return failure();
   for (Value value : op.getEntry().getTerminator()->getOperands()) {
     if (failed(visit(value, why)))
       return failure();
     RankedTensorType type = typeOf(value);
     if (isFull(value) ? !hasRows(type) : type.getNumElements() != count) {
-      why = "a result does not have the rows of the message";
+      why = "a result does not have the rows of what is reduced";
       return failure();
     }
     if (aten::getLayout(type).offset != 0) {
@@ -320,11 +347,11 @@ LogicalResult FusedRegion::checkRows(std::string &why) {
 }
 
 LogicalResult FusedRegion::check(std::string &why) {
-  if (op.getCollectives().size() != 1) {
+  if (op.getCollectives().size() > 1) {
     why = "two collectives do not share a kernel";
     return failure();
   }
-  if (!isFusibleCollective(first, why))
+  if (first && !isFusibleCollective(first, why))
     return failure();
   return overRows() ? checkRows(why) : checkElements(why);
 }
@@ -339,13 +366,14 @@ LogicalResult pkb::checkFused(comm::FusedOp op, std::string &why) {
   SmallVector<comm::FusedOp> phases = comm::getPhases(op);
   if (phases.empty())
     return FusedRegion(op).check(why);
+  bool rows = FusedRegion(phases.front()).overRows();
   for (comm::FusedOp phase : phases) {
     FusedRegion region(phase);
     if (failed(region.check(why)))
       return failure();
-    // The chunks of a kernel over rows are cut by other rules.
-    if (region.overRows()) {
-      why = "a reduction of rows does not share a kernel with another collective";
+    // The schedule of a kernel says how many bytes are a chunk of elements, or how many rows.
+    if (region.collective() ? region.overRows() != rows : rows) {
+      why = "an exchange of one number for each row does not share a kernel with one of elements";
       return failure();
     }
     for (Value result : phase.getResults())

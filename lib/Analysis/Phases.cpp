@@ -12,10 +12,10 @@ static int64_t widthOf(xfer::TileType tile) { return xfer::elementWidth(tile.get
 
 bool pkb::isOfSameBlock(xfer::StoreOp store, xfer::LoadOp load) {
   xfer::PipelineOp from = pipelineOf(store), to = pipelineOf(load);
+  int64_t stored = widthOf(store.getTile().getType()), loaded = widthOf(load.getTile().getType());
   // An element lies in the same part and chunk of both; clipped chunks and places given by element are not looked into.
-  return from.getElements() == to.getElements() && from.getChunk() == to.getChunk() &&
+  return from.getElements() * stored == to.getElements() * loaded && from.getChunk() * stored == to.getChunk() * loaded &&
          store.getDest() == load.getSource() && !store.getAt() && !load.getAt() &&
-         widthOf(store.getTile().getType()) == widthOf(load.getTile().getType()) &&
          isa<BlockArgument>(store.getChunk()) && isa<BlockArgument>(load.getChunk());
 }
 

@@ -83,7 +83,9 @@ static bool verifyKernel(xfer::KernelOp kernel, const XferLimits &limits) {
     return false;
   checkTokens(kernel, reporter);
   checkPhases(kernel, reporter);
-  auto promises = [](xfer::PipelineOp pipeline) { return pipeline.getCollective() != xfer::Collective::None; };
+  auto promises = [](xfer::PipelineOp pipeline) {
+    return pipeline.getCollective() != xfer::Collective::None || (pipeline.isLocal() && pipeline->getParentOfType<xfer::KernelOp>().getFused());
+  };
   if (!llvm::all_of(kernel.getEntry().getOps<xfer::PipelineOp>(), promises))
     kernel.emitRemark() << "contributions were not checked, for the kernel does not say which collective it implements";
 

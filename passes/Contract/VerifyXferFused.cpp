@@ -5,7 +5,7 @@
 // ranks combined in rank order, or, of a collective that moves, the one that belongs to the part of the result that is written.
 //
 // A kernel of several phases is looked at phase by phase: what one leaves in a tensor is, for a later one, a tensor
-// like any other.
+// like any other. A phase that exchanges nothing computes from this rank's own tensors, and no more is asked of it here.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,10 +38,11 @@ private:
   bool readsPart(int32_t id, int64_t part);
   void checkMessages(int64_t rank);
   void checkResults(int64_t rank);
-  bool isOfPhase(const TileStore &store) const {
-    return store.op->getParentOfType<xfer::PipelineOp>() == model.pipelines()[phase];
-  }
+  xfer::PipelineOp pipelineOf(size_t number) const { return model.pipelines()[number]; }
+  bool isOfPhase(const TileStore &store) const { return store.op->getParentOfType<xfer::PipelineOp>() == pipelineOf(phase); }
 
+  /// True for a pipeline that promises nothing of other ranks, and gets nothing of them.
+  bool isLocal() const { return collective == Collective::None && pipelineOf(phase).isLocal(); }
   bool reduces() const { return collective == Collective::AllReduce || collective == Collective::ReduceScatter; }
   bool isPersonal() const { return collective == Collective::AllToAll || collective == Collective::ReduceScatter; }
   bool isCollected() const { return collective == Collective::AllToAll || collective == Collective::AllGather; }
@@ -260,7 +261,7 @@ void FusedCheck::checkMessages(int64_t rank) {
 
 void FusedCheck::checkResults(int64_t rank) {
   known.clear();
-  exchanged = model.size() == 1;
+  exchanged = model.size() == 1 || isLocal();
   for (const TileStore &store : model.program(rank).stores) {
     if (!isOfPhase(store))
       continue;
@@ -289,7 +290,7 @@ void FusedCheck::run() {
     phase = index;
     collective = move.getCollective();
     reduction = move.getCombination();
-    if (!reduces() && !isCollected()) {
+    if (!reduces() && !isCollected() && !isLocal()) {
       reporter.report(TransferCode::WrongTensors, kernel,
                       Twine("a fused ") + xfer::stringifyCollective(collective) + " is not understood");
       return;

@@ -164,12 +164,12 @@ static void checkChunks(xfer::KernelOp kernel, xfer::PipelineOp pipeline, int64_
                         TransferReporter &reporter) {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   int64_t ranks = kernel.getGroupSize(), chunk = pipeline.getChunk();
-  int64_t most = llvm::divideCeil(chunksOf(pipeline), schedule.getBlocks()),
-          before = pipeline.countsByFlags() ? counted : 0;
-  counted = before + most;
-  if (counted >= (int64_t(1) << PKB_PROGRESS_BITS))
+  int64_t most = llvm::divideCeil(chunksOf(pipeline), schedule.getBlocks()), number = most;
+  if (pipeline.countsByFlags())
+    number = counted += most;
+  if (number >= (int64_t(1) << PKB_PROGRESS_BITS))
     reporter.report(TransferCode::TooManyChunks, pipeline,
-                    "block 0 has " + Twine(counted) + " chunks, a flag counts to " +
+                    "block 0 has " + Twine(number) + " chunks, a flag counts to " +
                         Twine((1 << PKB_PROGRESS_BITS) - 1));
   for (xfer::SymmBufferOp buffer : buffersOf(pipeline)) {
     xfer::SymmType type = buffer.getType();

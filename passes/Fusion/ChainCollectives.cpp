@@ -89,25 +89,33 @@ bool Link::findPlace() {
   return place;
 }
 
-/// A copy of `op` as a phase at `at`: a region of its own, behind the `views` that it reads.
-static comm::FusedOp makePhase(OpBuilder &at, Operation *op, ArrayRef<Operation *> views, const IRMapping &known) {
-  if (auto fused = dyn_cast<comm::FusedOp>(op); fused && views.empty()) {
-    IRMapping mapping = known;
-    return cast<comm::FusedOp>(at.clone(*op, mapping));
-  }
+/// Those of `views` that `operands` are, or are views of, in order.
+static SmallVector<Operation *> viewsBehind(ValueRange operands, ArrayRef<Operation *> views) {
+  llvm::SmallDenseSet<Operation *> needed;
+  auto note = [&](Value operand) {
+    for (Operation *maker = operand.getDefiningOp(); llvm::is_contained(views, maker); maker = maker->getOperand(0).getDefiningOp())
+      needed.insert(maker);
+  };
+  llvm::for_each(operands, note);
+  return llvm::filter_to_vector(views, [&](Operation *view) { return needed.contains(view); });
+}
+
+/// A copy of `op` as a phase at `at`: a region of its own with `operands`, behind those of `views` that it reads.
+static comm::FusedOp makePhase(OpBuilder &at, Operation *op, ValueRange operands, ArrayRef<Operation *> all, const IRMapping &known) {
+  SmallVector<Operation *> views = viewsBehind(operands, all);
   llvm::SmallSetVector<Value, 8> inputs;
-  auto note = [&](Operation *inner) {
-    for (Value operand : inner->getOperands())
+  auto note = [&](ValueRange read) {
+    for (Value operand : read)
       if (!llvm::is_contained(views, operand.getDefiningOp()))
         inputs.insert(operand);
   };
   for (Operation *view : views)
-    note(view);
-  note(op);
-  SmallVector<Value> operands;
+    note(view->getOperands());
+  note(operands);
+  SmallVector<Value> read;
   for (Value input : inputs)
-    operands.push_back(known.lookupOrDefault(input));
-  auto phase = comm::FusedOp::create(at, op->getLoc(), op->getResultTypes(), operands);
+    read.push_back(known.lookupOrDefault(input));
+  auto phase = comm::FusedOp::create(at, op->getLoc(), op->getResultTypes(), read);
   Block &body = phase.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : inputs)
@@ -117,7 +125,7 @@ static comm::FusedOp makePhase(OpBuilder &at, Operation *op, ArrayRef<Operation 
     inside.clone(*view, mapping);
   SmallVector<Value> yielded;
   if (auto fused = dyn_cast<comm::FusedOp>(op)) {
-    for (auto [argument, input] : llvm::zip_equal(fused.getEntry().getArguments(), fused.getInputs()))
+    for (auto [argument, input] : llvm::zip_equal(fused.getEntry().getArguments(), operands))
       mapping.map(argument, mapping.lookup(input));
     for (Operation &inner : fused.getEntry().without_terminator())
       inside.clone(inner, mapping);
@@ -131,17 +139,30 @@ static comm::FusedOp makePhase(OpBuilder &at, Operation *op, ArrayRef<Operation 
   return phase;
 }
 
+/// Copies `op`, a chain, a region or a collective, to `at` as phases, and maps its results to theirs.
+static void addPhases(OpBuilder &at, Operation *op, ArrayRef<Operation *> views, IRMapping &mapping) {
+  auto chain = dyn_cast<comm::FusedOp>(op);
+  if (!chain || comm::getPhases(chain).empty()) {
+    mapping.map(op->getResults(), makePhase(at, op, op->getOperands(), views, mapping).getResults());
+    return;
+  }
+  auto outside = [&](Value operand) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return argument ? chain.getInputs()[argument.getArgNumber()] : operand;
+  };
+  for (comm::FusedOp phase : comm::getPhases(chain)) {
+    SmallVector<Value> operands = llvm::map_to_vector(phase.getInputs(), outside);
+    mapping.map(phase.getResults(), makePhase(at, phase, operands, views, mapping).getResults());
+  }
+  for (auto [result, value] : llvm::zip_equal(chain.getResults(), chain.getEntry().getTerminator()->getOperands()))
+    mapping.map(result, mapping.lookup(value));
+}
+
 comm::FusedOp Link::join(std::string &why) {
   if (!findPlace()) {
     why = "something between the two collectives depends on the first and is needed by the second, or writes in place";
     return {};
   }
-  SmallVector<Operation *> phases;
-  if (auto chain = dyn_cast<comm::FusedOp>(first); chain && !comm::getPhases(chain).empty())
-    llvm::append_range(phases, comm::getPhases(chain));
-  else
-    phases.push_back(first);
-
   llvm::SmallSetVector<Value, 8> inputs;
   inputs.insert(first->operand_begin(), first->operand_end());
   for (Operation *op : llvm::concat<Operation *>(views, SmallVector<Operation *>{second}))
@@ -162,18 +183,8 @@ comm::FusedOp Link::join(std::string &why) {
   for (Value input : inputs)
     mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
   OpBuilder inside = OpBuilder::atBlockEnd(&body);
-  if (phases.front() != first) {
-    auto old = cast<comm::FusedOp>(first);
-    for (auto [argument, input] : llvm::zip_equal(old.getEntry().getArguments(), old.getInputs()))
-      mapping.map(argument, mapping.lookup(input));
-  }
-  for (Operation *phase : phases)
-    mapping.map(phase->getResults(), makePhase(inside, phase, {}, mapping).getResults());
-  if (phases.front() != first)
-    for (auto [result, value] :
-         llvm::zip_equal(first->getResults(), cast<comm::FusedOp>(first).getEntry().getTerminator()->getOperands()))
-      mapping.map(result, mapping.lookup(value));
-  mapping.map(second->getResults(), makePhase(inside, second, views, mapping).getResults());
+  addPhases(inside, first, {}, mapping);
+  addPhases(inside, second, views, mapping);
   SmallVector<Value> yielded;
   for (Value result : results)
     yielded.push_back(mapping.lookup(result));

@@ -7,6 +7,7 @@
 
 #include "passes/Fusion/Alone.h"
 #include "passes/Fusion/Passes.h"
+#include "passes/Fusion/RowPhases.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
@@ -47,9 +48,12 @@ public:
   /// Makes the program use the results of `fused` instead of the original operators, which go away.
   void commit(comm::FusedOp fused);
   FusionDecision decide() const;
+  /// Why something was left out from the start; empty if nothing was that could say why.
+  StringRef whyLeftOut() const { return refusal; }
 
 private:
-  bool canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) const;
+  bool canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled);
+  bool canReduce(aten::CallOp call, const RowShape &shape);
   bool canPull(Operation *user, Value value, SmallVectorImpl<Operation *> &pulled) const;
   bool isAvailable(Value value) const;
   bool isUsedOutside(Value value) const;
@@ -59,6 +63,7 @@ private:
   SmallVector<SmallVector<Operation *>> consumers; // each after what only it needs, in the order of the program
   SmallVector<SmallVector<Operation *>> dropped;
   bool producers = true;
+  std::string refusal; // of what could have been the first reduction
   SmallVector<Value> results;
 };
 
@@ -76,9 +81,21 @@ static bool isFusible(Operation *op) {
   if (!op || llvm::any_of(op->getOperands(), aten::isOnHost))
     return false;
   if (auto call = dyn_cast<aten::CallOp>(op))
-    return isElementwise(call) || getRowReduction(call);
+    return isElementwise(call) || getReducedRows(call);
   auto view = dyn_cast<aten::AsStridedOp>(op);
   return view && view.getBase().getType().getElementType() == view.getType().getElementType();
+}
+
+/// True if `value` becomes, element by element, the message of a collective: that one's kernel reduces the rows.
+static bool isForMessage(Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (isa<comm::CollectiveOpInterface>(user))
+      return true;
+    auto call = dyn_cast<aten::CallOp>(user);
+    bool onward = (call && isElementwise(call)) || isa<aten::AsStridedOp>(user);
+    auto elements = [](Value of) { return cast<RankedTensorType>(of.getType()).getNumElements(); };
+    return onward && elements(user->getResult(0)) == elements(value) && isForMessage(user->getResult(0));
+  });
 }
 
 /// True if `value` exists when the collective is called.
@@ -110,10 +127,31 @@ bool Candidate::canPull(Operation *user, Value value, SmallVectorImpl<Operation 
   return true;
 }
 
-/// True if `op` can be computed in the region, together with `pulled`.
-bool Candidate::canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) const {
-  if (!isFusible(op) || (isa<aten::CallOp>(op) && getRowReduction(cast<aten::CallOp>(op))))
+/// True if the rows that `call` reduces are those that other members reduce, of what the collective gives or exchanges one number for.
+bool Candidate::canReduce(aten::CallOp call, const RowShape &shape) {
+  if (getRowReduction(call) && isForMessage(call->getResult(0)))
     return false;
+  if (shape.width <= FusedRegion::kShortRow) {
+    refusal = FusedRegion::whyShort(shape.width);
+    return false;
+  }
+  int64_t given = cast<RankedTensorType>(collective.getCollectiveResults().front().getType()).getNumElements();
+  if (given != shape.rows && given != shape.rows * shape.width)
+    return false;
+  return llvm::all_of(consumers, [&](ArrayRef<Operation *> group) {
+    auto other = dyn_cast<aten::CallOp>(group.back());
+    std::optional<RowShape> known = other ? getReducedRows(other) : std::nullopt;
+    return !known || *known == shape;
+  });
+}
+
+/// True if `op` can be computed in the region, together with `pulled`.
+bool Candidate::canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled) {
+  if (!isFusible(op))
+    return false;
+  if (auto call = dyn_cast<aten::CallOp>(op))
+    if (std::optional<RowShape> shape = getReducedRows(call); shape && !canReduce(call, *shape))
+      return false;
   bool uses = false;
   for (Value operand : op->getOperands()) {
     bool inside = operand.getDefiningOp() && members.contains(operand.getDefiningOp());
@@ -177,7 +215,7 @@ void Candidate::growProducers() {
       if (!maker || members.contains(maker) || !isFusible(maker) || !maker->isBeforeInBlock(collective))
         continue;
       auto call = dyn_cast<aten::CallOp>(maker);
-      if ((call && !call.getMutates().empty()) || isUsedOutside(operand))
+      if ((call && (!call.getMutates().empty() || getRowOperator(call))) || isUsedOutside(operand))
         continue;
       // A view of something from outside is a tensor like any other; of what is computed inside it is another order of the elements.
       if (auto view = dyn_cast<aten::AsStridedOp>(maker); view && !isFusible(view.getBase().getDefiningOp()))
@@ -305,7 +343,7 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
     // The peers count on a collective whose result nobody reads, too: its kernel writes to memory of its own.
     if (fused.getResults().empty())
       why = "nobody reads what it gives";
-    else if (succeeded(FusedRegion(fused).check(why))) {
+    else if (fused = splitRows(fused); succeeded(checkFused(fused, why))) {
       remarkFused(collective, candidate.decide());
       candidate.commit(fused);
       return;
@@ -314,7 +352,9 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
       first = why;
     fused.erase();
   } while (candidate.shrink());
-  remarkAlone(collective, first.empty() ? "nothing around it works element by element on what it moves" : first);
+  if (first.empty())
+    first = candidate.whyLeftOut().empty() ? "nothing around it works element by element on what it moves" : candidate.whyLeftOut().str();
+  remarkAlone(collective, first);
 }
 
 /// Views as early as their tensors are: the window of a tensor that a kernel reads must be there before it.

@@ -37,7 +37,7 @@ def ChainCollectivesPass : Pass<"pkb-chain-collectives", "::mlir::ModuleOp"> {
     *Postcondition*: level L1; each `comm.fused` has a form as one kernel. Whether one kernel is faster than several is for `pkb-select-mechanism` to say, which
     takes apart what is not.
 
-    *Declines*: collectives with something between them that stays outside and depends on the first, or that writes in place; reductions of rows.
+    *Declines*: collectives with something between them that stays outside and depends on the first, or that writes in place; an exchange of a number for each row beside one of elements.
 
     Example: see `test/Passes/Fusion/chain-collectives.mlir`.
   }];

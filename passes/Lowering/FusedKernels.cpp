@@ -10,11 +10,12 @@
 #include "passes/Lowering/CollectiveKernels.h"
 #include "passes/Lowering/Combination.h"
 #include "passes/Lowering/FusedArguments.h"
+#include "passes/Lowering/RowTiles.h"
 
 #include "pkb/Analysis/FusedRegion.h"
 #include "pkb/Analysis/Phases.h"
 
-#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace pkb;
@@ -27,7 +28,8 @@ namespace {
 class FusedBuilder : public MessageEnds {
 public:
   FusedBuilder(OpBuilder &builder, comm::FusedOp op, xfer::ScheduleAttr schedule, FusedArguments &tensors)
-      : builder(builder), op(op), region(op), schedule(schedule), tensors(tensors), loc(region.collective().getLoc()) {}
+      : builder(builder), op(op), region(op), schedule(schedule), tensors(tensors),
+        loc(region.collective() ? region.collective().getLoc() : op.getLoc()) {}
 
   /// A kernel with this one collective.
   LogicalResult build(StringRef name);
@@ -41,6 +43,9 @@ public:
 
 private:
   LogicalResult buildRows(StringRef name);
+  xfer::PipelineOp exchangeRows();
+  comm::ReduceKindAttr reductionAttr();
+  void appendRows(xfer::KernelOp chain);
   /// The tiles of one message that are made in one block, of a region over elements.
   struct Elements {
     OpBuilder &at;
@@ -66,11 +71,11 @@ private:
   Value load(Side &side, BlockArgument leaf, RankedTensorType window, bool full);
   Value tileOf(Side &side, Value value);
   Value operandOf(Side &side, aten::CallOp call, Value operand);
-  Value reduced(Side &side, aten::CallOp call, const RowReduction &reduction);
-  Value mapped(Side &side, Value tile, Type element, function_ref<Value(OpBuilder &, Value)> function);
+  void compute(Side &side, aten::CallOp call, const RowOperator &rows);
   Value combined(Side &side, ValueRange contributions);
   void produce(Block &block);
   void consume(Block &block);
+  void storeResults(Side &side);
   bool inBand() const { return schedule.getMechanism() == xfer::Mechanism::LL; }
 
   OpBuilder &builder;
@@ -102,17 +107,6 @@ Value FusedBuilder::load(Side &side, BlockArgument leaf, RankedTensorType window
   return tile;
 }
 
-/// A map of one tile.
-Value FusedBuilder::mapped(Side &side, Value tile, Type element, function_ref<Value(OpBuilder &, Value)> function) {
-  Type from = cast<xfer::TileType>(tile.getType()).getElementType();
-  auto map = xfer::MapOp::create(side.at, loc, tileType(element, xfer::elementWidth(from) > 1), tile);
-  Block &body = map.getBody().emplaceBlock();
-  OpBuilder inside = OpBuilder::atBlockEnd(&body);
-  Value result = function(inside, body.addArgument(getElementTypeOrSelf(from), loc));
-  xfer::YieldOp::create(inside, loc, result);
-  return map.getResult();
-}
-
 Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
   Value result = call->getResult(0);
   switch (region.accessOf(call, operand)) {
@@ -121,7 +115,7 @@ Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
                 region.isFull(result));
   case OperandAccess::OfRow: {
     Value tile = tileOf(side, operand);
-    return xfer::BroadcastOp::create(side.at, call.getLoc(), tileType(cast<xfer::TileType>(tile.getType()).getElementType(), true), tile);
+    return RowTiles(side.at, call.getLoc(), region.width()).spread(tile);
   }
   case OperandAccess::SameIndex:
     return tileOf(side, operand);
@@ -131,26 +125,16 @@ Value FusedBuilder::operandOf(Side &side, aten::CallOp call, Value operand) {
   return {}; // FusedRegion::check has looked
 }
 
-/// One value per row: squared, combined, scaled and rooted as the reduction says.
-Value FusedBuilder::reduced(Side &side, aten::CallOp call, const RowReduction &reduction) {
-  Type wide = reduction.accumulation, element = typeOf(call->getResult(0)).getElementType();
-  Value rows = tileOf(side, getReducedTensor(call));
-  Type from = getElementTypeOrSelf(cast<xfer::TileType>(rows.getType()).getElementType());
-  if (from != wide || reduction.squares)
-    rows = mapped(side, rows, wide, [&](OpBuilder &b, Value x) {
-      x = convertElement(b, loc, x, wide);
-      return reduction.squares ? arith::MulFOp::create(b, loc, x, x).getResult() : x;
-    });
-  Value whole = xfer::RowReduceOp::create(side.at, call.getLoc(), tileType(wide, false), reduction.kind, rows);
-  if (reduction.scale == 1 && !reduction.squares && element == wide)
-    return whole;
-  return mapped(side, whole, element, [&](OpBuilder &b, Value x) {
-    if (reduction.scale != 1)
-      x = arith::MulFOp::create(b, loc, x, arith::ConstantOp::create(b, loc, b.getFloatAttr(wide, reduction.scale)));
-    if (reduction.squares)
-      x = math::SqrtOp::create(b, loc, x);
-    return convertElement(b, loc, x, element);
-  });
+/// Makes the tiles of all results of an operator on rows.
+void FusedBuilder::compute(Side &side, aten::CallOp call, const RowOperator &rows) {
+  auto window = [&](Value weight) {
+    return weight ? load(side, cast<BlockArgument>(weight), FusedRegion::broadcastWindow(typeOf(weight), typeOf(rows.input).getShape()), true) : Value();
+  };
+  SmallVector<Type> elements = llvm::map_to_vector(call->getResults(), [](Value result) -> Type { return typeOf(result).getElementType(); });
+  Value input = tileOf(side, rows.input), weight = window(rows.weight), bias = window(rows.bias);
+  SmallVector<Value> tiles = RowTiles(side.at, call.getLoc(), region.width()).computed(rows, input, weight, bias, elements);
+  for (auto [result, tile] : llvm::zip_equal(call->getResults(), tiles))
+    side.tiles[result] = tile;
 }
 
 /// The tile of a value of the region.
@@ -163,7 +147,11 @@ Value FusedBuilder::tileOf(Side &side, Value value) {
   auto call = value.getDefiningOp<aten::CallOp>();
   Value tile;
   if (std::optional<RowReduction> reduction = getRowReduction(call)) {
-    tile = reduced(side, call, *reduction);
+    Value rows = tileOf(side, getReducedTensor(call));
+    tile = RowTiles(side.at, call.getLoc(), region.width()).reduced(rows, *reduction, typeOf(value).getElementType());
+  } else if (std::optional<RowOperator> rows = getRowOperator(call)) {
+    compute(side, call, *rows);
+    return side.tiles.lookup(value);
   } else {
     SmallVector<Value> tiles;
     for (Value operand : call.getInputs())
@@ -263,6 +251,10 @@ void FusedBuilder::consume(Block &block) {
   for (Value tile : all.getTiles())
     contributions.push_back(xfer::PartOp::create(side.at, loc, tileType(line.getElementType(), false), tile, 0));
   side.tiles[region.collective().getCollectiveResults().front()] = combined(side, contributions);
+  storeResults(side);
+}
+
+void FusedBuilder::storeResults(Side &side) {
   for (auto [number, value] : llvm::enumerate(op.getEntry().getTerminator()->getOperands())) {
     Value dest = argumentFor(op.getInputs().size() + number, typeOf(value));
     xfer::StoreOp::create(side.at, value.getLoc(), tileOf(side, value), dest, Value(), Value(), side.chunk);
@@ -291,6 +283,16 @@ LogicalResult FusedBuilder::append(xfer::KernelOp chain) {
   if (failed(region.check(why)))
     return op.emitOpError() << "has no form as a phase of a kernel: " << why;
   kernel = chain;
+  if (!region.collective()) {
+    appendRows(chain);
+    return success();
+  }
+  if (region.overRows()) {
+    xfer::PipelineOp pipeline = exchangeRows();
+    pipeline.setImplementsAttr(xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce));
+    pipeline.setReductionAttr(reductionAttr());
+    return success();
+  }
   return appendExchange(region.collective(), chain, *this);
 }
 
@@ -299,29 +301,40 @@ std::string FusedBuilder::summary() {
   if (auto file = dyn_cast<FileLineColLoc>(loc))
     place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + " ").str();
   int64_t calls = llvm::range_size(op.getEntry().getOps<aten::CallOp>());
+  if (!region.collective()) {
+    llvm::raw_string_ostream(text) << calls << (calls == 1 ? " operator" : " operators") << " on rows of " << region.width();
+    return text;
+  }
   llvm::raw_string_ostream(text) << place << region.collective()->getName().stripDialect() << " of " << region.rows() << " x "
                                  << typeOf(region.collective().getCollectiveInputs().front()).getElementType() << " fused with " << calls
                                  << (calls == 1 ? " operator" : " operators");
   return text;
 }
 
-LogicalResult FusedBuilder::buildRows(StringRef name) {
-  Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
-  line = VectorType::get({16 / xfer::elementBytes(element)}, element);
-  int64_t chunk = schedule.getChunk() / 16;
-
+/// How contributions are combined; null for a sum.
+comm::ReduceKindAttr FusedBuilder::reductionAttr() {
   comm::ReduceKind reduction = *region.collective().getReduceKind();
-  comm::ReduceKindAttr kind = reduction == comm::ReduceKind::Sum
-                                  ? comm::ReduceKindAttr()
-                                  : comm::ReduceKindAttr::get(builder.getContext(), reduction);
+  return reduction == comm::ReduceKind::Sum ? comm::ReduceKindAttr() : comm::ReduceKindAttr::get(builder.getContext(), reduction);
+}
+
+LogicalResult FusedBuilder::buildRows(StringRef name) {
   kernel = xfer::KernelOp::create(
       builder, loc, builder.getStringAttr(name), region.collective().getGroup(), schedule,
       op->getAttrOfType<FloatAttr>(xfer::kPredictedAttrName), builder.getStringAttr(summary()),
-      xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), kind,
+      xfer::CollectiveAttr::get(builder.getContext(), xfer::Collective::AllReduce), builder.getUnitAttr(), reductionAttr(),
       DenseF64ArrayAttr(), IntegerAttr(), DenseI64ArrayAttr(), DenseI64ArrayAttr());
   tensors.setKernel(kernel);
-  Block &entry = kernel.getBody().emplaceBlock();
-  OpBuilder at = OpBuilder::atBlockEnd(&entry);
+  kernel.getBody().emplaceBlock();
+  exchangeRows();
+  return success();
+}
+
+/// The pipeline, at the end of the kernel, that exchanges a line for each row.
+xfer::PipelineOp FusedBuilder::exchangeRows() {
+  Type element = typeOf(region.collective().getCollectiveInputs().front()).getElementType();
+  line = VectorType::get({16 / xfer::elementBytes(element)}, element);
+  int64_t chunk = schedule.getChunk() / 16;
+  OpBuilder at = OpBuilder::atBlockEnd(&kernel.getEntry());
   buffer = xfer::SymmBufferOp::create(at, loc,
                                       xfer::SymmType::get(at.getContext(), line, chunk, schedule.getSlots(), 2,
                                                           inBand() ? xfer::Protocol::Lines : xfer::Protocol::Staged));
@@ -332,7 +345,30 @@ LogicalResult FusedBuilder::buildRows(StringRef name) {
     part->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
   produce(pipeline.getProduce().front());
   consume(pipeline.getConsume().front());
-  return success();
+  return pipeline;
+}
+
+/// How many rows a block works on at a time: those of a chunk of the pipeline before, which it has stored itself, where these are whole ones and keep all its
+/// warps busy; else as many as give each block the same number.
+static int64_t rowsAtATime(xfer::KernelOp kernel, const FusedRegion &region) {
+  auto before = cast<xfer::PipelineOp>(kernel.getEntry().back());
+  xfer::ScheduleAttr schedule = kernel.getSchedule();
+  int64_t elements = before.getElements(), chunk = before.getChunk(), own = chunk / region.width();
+  int64_t share = llvm::divideCeil(region.rows(), schedule.getBlocks()), warps = schedule.getThreads() / 32;
+  bool whole = elements == region.rows() * region.width() && chunk % region.width() == 0;
+  return whole && own >= std::min(share, warps) ? own : share;
+}
+
+/// A pipeline that computes, row by row, from what earlier ones have left.
+void FusedBuilder::appendRows(xfer::KernelOp chain) {
+  int64_t chunk = rowsAtATime(chain, region);
+  OpBuilder at = OpBuilder::atBlockEnd(&chain.getEntry());
+  auto pipeline = xfer::PipelineOp::create(at, loc, at.getI64IntegerAttr(region.rows()), at.getI64IntegerAttr(chunk),
+                                           xfer::CollectiveAttr(), comm::ReduceKindAttr());
+  for (Region *part : {&pipeline.getProduce(), &pipeline.getConsume()})
+    part->emplaceBlock().addArgument(xfer::ChunkType::get(at.getContext()), loc);
+  Side side(pipeline.getProduce().front());
+  storeResults(side);
 }
 
 //===----------------------------------------------------------------------===//

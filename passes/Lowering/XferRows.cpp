@@ -3,6 +3,8 @@
 
 #include "passes/Lowering/XferRows.h"
 
+#include "pkb/Analysis/RowOperators.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -25,6 +27,12 @@ bool pkb::runsOverRows(xfer::PipelineOp pipeline) {
     return rows ? WalkResult::interrupt() : WalkResult::advance();
   });
   return found.wasInterrupted();
+}
+
+int64_t pkb::unrollOfRows(xfer::PipelineOp pipeline, int64_t threads) {
+  int64_t bytes = 0;
+  pipeline.walk([&](xfer::LoadOp load) { bytes = std::max(bytes, xfer::elementBytes(load.getTile().getType().getElementType())); });
+  return vectorsInFlight(bytes, threads);
 }
 
 namespace {
@@ -94,17 +102,19 @@ static std::optional<RowLayout> rowLayoutOf(MemRefType type, int64_t width) {
     any = true;
     covered *= type.getDimSize(dim);
   }
-  if (covered != width)
+  if (covered % width != 0)
     return std::nullopt;
-  for (int64_t outer = 0; outer <= dim; ++outer) {
-    int64_t size = type.getDimSize(outer), stride = strides[outer];
+  auto number = [&](int64_t size, int64_t stride) {
     if (size == 1)
-      continue;
+      return;
     if (!layout.outer.empty() && layout.outer.back().second == stride * size) // one dimension with the one before
       layout.outer.back() = {layout.outer.back().first * size, stride};
     else
       layout.outer.emplace_back(size, stride);
-  }
+  };
+  for (int64_t outer = 0; outer <= dim; ++outer)
+    number(type.getDimSize(outer), strides[outer]);
+  number(covered / width, layout.inner * width); // where the dimension of the rows holds several, one after the other
   return layout;
 }
 

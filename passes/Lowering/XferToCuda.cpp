@@ -79,8 +79,10 @@ static Type bufferElementOf(xfer::PipelineOp pipeline) {
 /// Kernels that compute have vectors of their element type, all others move bytes.
 void KernelExpansion::chooseLayout(xfer::PipelineOp pipeline) {
   if (runsOverRows(pipeline)) {
-    // The elements of the message are whole lines.
+    // The elements of the message are whole lines; without a message there is nothing to place.
     Type element = bufferElementOf(pipeline);
+    if (!element)
+      element = IntegerType::get(kernel.getContext(), 8);
     layout = {element, element, xfer::elementBytes(element), 1};
     return;
   }
@@ -152,7 +154,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
   xfer::ScheduleAttr schedule = kernel.getSchedule();
   int64_t region = pkb_stage_offset(frame.size) + 2 * (stagingBytes + PKB_LINE_BYTES);
   std::string summary;
-  int64_t phases = llvm::range_size(kernel.getEntry().getOps<xfer::PipelineOp>());
+  int64_t phases = llvm::count_if(kernel.getEntry().getOps<xfer::PipelineOp>(), [](xfer::PipelineOp pipeline) { return !pipeline.isLocal(); });
   llvm::raw_string_ostream(summary) << (phases > 1 ? std::to_string(phases) + " pushes by " : "one-shot push by ") << stringifyMechanism(schedule.getMechanism()) << ", chunks of "
                                     << schedule.getChunk() << " bytes, " << schedule.getBlocks() << " blocks";
   if (std::optional<StringRef> given = kernel.getSummary())
@@ -191,7 +193,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   chooseLayout(pipeline);
   int64_t elements = pipeline.getElements() * layout.scale, chunk = pipeline.getChunk() * layout.scale;
   int64_t chunks = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
-  int64_t depth = schedule.getDepth();
+  int64_t depth = pipeline.getConsume().front().empty() ? 0 : schedule.getDepth();
   auto constant = [&](OpBuilder &at, int64_t value) { return indexConstant(at, loc, value); };
 
   // Chunks of this block: block, block + blocks, block + 2 * blocks, ...
@@ -222,7 +224,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   auto expand = [&]() -> LogicalResult {
     if (depth == 0)
       return success(succeeded(guarded(nullptr, step, pipeline.getProduce())) &&
-                     succeeded(guarded(nullptr, step, pipeline.getConsume())));
+                     (pipeline.getConsume().front().empty() || succeeded(guarded(nullptr, step, pipeline.getConsume()))));
     Value pushes = arith::CmpIOp::create(inside, loc, arith::CmpIPredicate::slt, step, mine);
     if (failed(guarded(pushes, step, pipeline.getProduce())))
       return failure();
@@ -250,7 +252,7 @@ LogicalResult KernelExpansion::expandBlock(OpBuilder &builder, Block &block) {
   TileGroup elements(frame, chunks, layout, mapping);
   RowGroup rows(frame, chunks, layout, mapping);
   TileGroup &tiles = runsOverRows(pipeline) ? rows : elements;
-  int64_t unroll = kernel.getSchedule().getUnroll();
+  int64_t unroll = pipeline.isLocal() ? unrollOfRows(pipeline, kernel.getSchedule().getThreads()) : kernel.getSchedule().getUnroll();
   for (Operation &op : block) {
     if (TileGroup::takes(op)) {
       if (!tiles.fits(op) && failed(tiles.flush(builder, unroll)))

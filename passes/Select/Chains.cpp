@@ -4,6 +4,7 @@
 #include "passes/Select/Chains.h"
 
 #include "pkb/Analysis/FusedRegion.h"
+#include "pkb/Analysis/PhaseMaker.h"
 #include "pkb_rt/layout.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -22,7 +23,48 @@ static int64_t linesOf(const Exchange &exchange) {
   return pkb_ll_line_bytes(exchange.messageBytes, /*packed=*/1);
 }
 
-SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Exchange> phases, PhaseBorder border,
+static int64_t bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getNumElements() * xfer::elementBytes(type.getElementType());
+}
+
+RowPass pkb::rowPassOf(comm::FusedOp phase) {
+  FusedRegion region(phase);
+  RowPass pass;
+  pass.rows = region.rows();
+  auto touch = [&](Value value, int64_t &bytes) {
+    bytes += bytesOf(value);
+    if (region.isFull(value))
+      pass.rowBytes = std::max(pass.rowBytes, bytesOf(value) / pass.rows);
+  };
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(phase.getEntry().getArguments()),
+                                         SmallVector<Value>(phase.getEntry().getTerminator()->getOperands())))
+    touch(value, pass.localBytes);
+  for (auto call : phase.getEntry().getOps<aten::CallOp>()) {
+    ++pass.operators;
+    pass.passes += getRowOperator(call) ? 2 : bool(getRowReduction(call));
+    for (Value value : llvm::concat<Value>(SmallVector<Value>(call.getInputs()), SmallVector<Value>(call->getResults())))
+      pass.operatorBytes += bytesOf(value);
+  }
+  return pass;
+}
+
+/// From a load to its use, out of the cache of the device, and from a kernel's first load to its last store at least, in us.
+static constexpr double kLoadUs = 0.25, kOperatorUs = 1;
+
+double pkb::timeAsOperators(const RowPass &pass, const Machine &machine) {
+  return pass.operators * (machine.rates.kernelUs + kOperatorUs) + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
+}
+
+/// The time of `pass` in a kernel of such a schedule: that of the memory, or of the warp with the most rows.
+static double timeOf(const RowPass &pass, xfer::ScheduleAttr schedule, const Machine &machine) {
+  int64_t warps = schedule.getBlocks() * std::max<int64_t>(1, schedule.getThreads() / 32);
+  int64_t loads = llvm::divideCeil(pass.rowBytes, 32 * 16 * vectorsInFlight(pass.rowBytes, schedule.getThreads()));
+  double warp = static_cast<double>(llvm::divideCeil(pass.rows, warps)) * pass.passes * loads * kLoadUs;
+  return std::max(pass.localBytes / (machine.rates.hbmGBs * 1e3), warp);
+}
+
+SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Exchange> phases, ArrayRef<RowPass> passes, PhaseBorder border,
                                                const Machine &machine) {
   // The longest message makes the schedule; every phase has buffers of its own.
   Exchange longest =
@@ -46,8 +88,11 @@ SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Ex
       choice.predictedUs += own->predictedUs - machine.rates.kernelUs;
     }
     // A flag among the blocks of one device does not cross the link.
-    double sync = machine.rates.orderUs + (border == PhaseBorder::Grid ? machine.rates.hopUs / 2 : 0);
-    choice.predictedUs += sync * (phases.size() - 1);
+    double ofBlocks = machine.rates.orderUs + machine.rates.hopUs / 2;
+    choice.predictedUs += (border == PhaseBorder::Grid ? ofBlocks : machine.rates.orderUs) * (phases.size() - 1);
+    if (choice.schedule)
+      for (const RowPass &pass : passes)
+        choice.predictedUs += ofBlocks + timeOf(pass, choice.schedule, machine);
     if (int64_t room = pkb_ll_slot_bytes(longest.ranks);
         mechanism == xfer::Mechanism::LL && choice.schedule && lines > room) {
       choice.schedule = {};
@@ -69,7 +114,7 @@ SmallVector<Operation *> pkb::takeApart(comm::FusedOp chain) {
   mapping.map(chain.getEntry().getArguments(), chain.getInputs());
   SmallVector<Operation *> parts;
   for (comm::FusedOp phase : comm::getPhases(chain)) {
-    bool computes = llvm::any_of(phase.getEntry().without_terminator(), [](Operation &op) {
+    bool computes = !phase.isLocal() && llvm::any_of(phase.getEntry().without_terminator(), [](Operation &op) {
       return !isa<comm::CollectiveOpInterface, aten::AsStridedOp>(op);
     });
     if (computes) {
@@ -126,58 +171,6 @@ std::string pkb::whyNotTwoShots(Operation *op) {
   return "";
 }
 
-namespace {
-
-/// A phase under construction.
-class PhaseMaker {
-public:
-  PhaseMaker(OpBuilder &builder, Location loc) : builder(builder), loc(loc), inside(builder.getContext()) {
-    inside.setInsertionPointToEnd(body.get());
-  }
-
-  /// The value of the phase that stands for `outer`, which becomes an input.
-  Value input(Value outer) {
-    Value &inner = known[outer];
-    if (!inner) {
-      inputs.push_back(outer);
-      inner = body->addArgument(outer.getType(), loc);
-    }
-    return inner;
-  }
-  comm::FusedOp finish(ValueRange yielded) {
-    comm::YieldOp::create(inside, loc, yielded);
-    auto phase = comm::FusedOp::create(builder, loc, yielded.getTypes(), inputs);
-    phase.getBody().push_back(body.release());
-    return phase;
-  }
-
-  OpBuilder &builder;
-  Location loc;
-  std::unique_ptr<Block> body = std::make_unique<Block>();
-  OpBuilder inside;
-
-private:
-  DenseMap<Value, Value> known;
-  SmallVector<Value> inputs;
-};
-
-} // namespace
-
-/// Clones into the phase what `value` of the region of the all_reduce is computed from.
-static Value cloneInto(PhaseMaker &phase, Value value, IRMapping &mapping, DenseMap<Value, Value> &outer) {
-  if (Value known = mapping.lookupOrNull(value))
-    return known;
-  if (Value outside = outer.lookup(value)) {
-    mapping.map(value, phase.input(outside));
-    return mapping.lookup(value);
-  }
-  Operation *maker = value.getDefiningOp();
-  for (Value operand : maker->getOperands())
-    cloneInto(phase, operand, mapping, outer);
-  phase.inside.clone(*maker, mapping);
-  return mapping.lookup(value);
-}
-
 comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
   comm::AllReduceOp reduce = allReduceOf(op);
   Location loc = reduce.getLoc();
@@ -197,7 +190,7 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
 
   PhaseMaker scatter(inChain, loc);
   IRMapping before;
-  Value message = cloneInto(scatter, reduce.getInput(), before, outer);
+  Value message = scatter.clone(reduce.getInput(), before, outer);
   if (whole != all)
     message = aten::AsStridedOp::create(scatter.inside, loc, all, message).getResult();
   auto mine =
@@ -217,7 +210,7 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
     after.map(reduce.getResult(), sum);
     yielded.clear();
     for (Value value : fused.getEntry().getTerminator()->getOperands())
-      yielded.push_back(cloneInto(gather, value, after, outer));
+      yielded.push_back(gather.clone(value, after, outer));
   }
   comm::FusedOp second = gather.finish(yielded);
   comm::YieldOp::create(inChain, loc, second.getResults());
@@ -229,4 +222,19 @@ comm::FusedOp pkb::splitIntoTwoShots(Operation *op) {
   op->replaceAllUsesWith(chain.getResults());
   op->erase();
   return chain;
+}
+
+bool pkb::splitFirstIntoTwoShots(comm::FusedOp chain) {
+  comm::FusedOp both = splitIntoTwoShots(comm::getPhases(chain).front());
+  if (!both)
+    return false;
+  OpBuilder builder(both);
+  IRMapping mapping;
+  mapping.map(both.getEntry().getArguments(), both.getInputs());
+  for (comm::FusedOp phase : comm::getPhases(both))
+    builder.clone(*phase, mapping);
+  for (auto [result, value] : llvm::zip_equal(both.getResults(), both.getEntry().getTerminator()->getOperands()))
+    result.replaceAllUsesWith(mapping.lookup(value));
+  both.erase();
+  return true;
 }

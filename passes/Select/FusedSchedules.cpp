@@ -19,6 +19,9 @@ using llvm::divideCeil;
 /// Bytes of the line that a rank sends to one other for each row.
 static constexpr int64_t kLineBytes = 16;
 
+/// Bytes that LL lines for so many rows need.
+static int64_t llBytesOf(int64_t rows) { return 2 * rows * kLineBytes; }
+
 static double predict(const RowExchange &exchange, const Machine &machine, Mechanism mechanism) {
   double wire = static_cast<double>(exchange.rows) * kLineBytes * (exchange.ranks - 1);
   bool lines = mechanism == Mechanism::LL;
@@ -42,7 +45,7 @@ llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, c
   llvm::SmallVector<Choice> choices;
   for (Mechanism mechanism : {Mechanism::LdSt, Mechanism::LL}) {
     Choice choice{mechanism, {}, 0, {}};
-    int64_t need = mechanism == Mechanism::LL ? 2 * rows * kLineBytes : exchange.ranks * blocks * perBlock * kLineBytes;
+    int64_t need = mechanism == Mechanism::LL ? llBytesOf(rows) : exchange.ranks * blocks * perBlock * kLineBytes;
     int64_t room = mechanism == Mechanism::LL ? pkb_ll_slot_bytes(exchange.ranks) : pkb_stage_bytes(exchange.ranks, exchange.arenaBytes);
     if (need > room) {
       choice.reason = llvm::formatv("{0} rows need {1} bytes of {2}, there are {3}", rows, need,
@@ -52,6 +55,30 @@ llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, c
       choice.predictedUs = predict(exchange, machine, mechanism);
     }
     choices.push_back(choice);
+  }
+  return choices;
+}
+
+llvm::SmallVector<Choice> pkb::enumerateRowChainChoices(mlir::MLIRContext *context, llvm::ArrayRef<RowExchange> phases, const Machine &machine) {
+  // The phase with the most rows makes the schedule; each has buffers of its own.
+  RowExchange most = *llvm::max_element(phases, [](const RowExchange &a, const RowExchange &b) { return a.rows < b.rows; });
+  int64_t headroom = pkb_stage_offset(most.ranks), count = phases.size();
+  most.arenaBytes = headroom + (most.arenaBytes - headroom) / count;
+  llvm::SmallVector<Choice> choices = enumerateRowChoices(context, most, machine);
+  for (Choice &choice : choices) {
+    if (!choice.schedule)
+      continue;
+    choice.predictedUs = machine.rates.kernelUs;
+    int64_t lines = 0;
+    for (const RowExchange &phase : phases) {
+      choice.predictedUs += predict(phase, machine, choice.mechanism) - machine.rates.kernelUs;
+      lines += llBytesOf(phase.rows);
+    }
+    choice.predictedUs += machine.rates.orderUs * static_cast<double>(count - 1);
+    if (int64_t room = pkb_ll_slot_bytes(most.ranks); choice.mechanism == Mechanism::LL && lines > room) {
+      choice.schedule = {};
+      choice.reason = llvm::formatv("{0} exchanges of rows need {1} bytes of LL lines, there are {2}", count, lines, room);
+    }
   }
   return choices;
 }

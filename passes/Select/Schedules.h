@@ -39,6 +39,9 @@ struct RowExchange {
 /// Every mechanism that a kernel over rows can use.
 llvm::SmallVector<Choice> enumerateRowChoices(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine);
 
+/// The same for several exchanges, each of which reads what the one before it has left, in one kernel.
+llvm::SmallVector<Choice> enumerateRowChainChoices(mlir::MLIRContext *context, llvm::ArrayRef<RowExchange> phases, const Machine &machine);
+
 /// Every mechanism that can carry out a collective.
 llvm::SmallVector<Choice> enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine);
 

@@ -58,6 +58,9 @@ private:
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult chooseRowChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
+  LogicalResult takeChain(comm::FusedOp op, StringRef names, double apart, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
+                          std::optional<xfer::Mechanism> wanted);
   void considerTwoShots(Operation *op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                      std::optional<xfer::Mechanism> wanted);
@@ -77,6 +80,15 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
 static Exchange exchangeOf(comm::FusedOp op, int64_t arenaBytes, const Machine &machine) {
   Exchange exchange = exchangeOf(op.getCollectives().front(), arenaBytes, machine);
   exchange.localBytes = 0;
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
+    exchange.localBytes += bytesOf(value);
+  return exchange;
+}
+
+/// The same of a region over rows.
+static RowExchange rowExchangeOf(comm::FusedOp op, int64_t arenaBytes) {
+  FusedRegion region(op);
+  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
     exchange.localBytes += bytesOf(value);
   return exchange;
@@ -156,8 +168,8 @@ static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit uni
   return true;
 }
 
-/// Every mechanism for an all_reduce that sends `whole`, as a reduce_scatter and an all_gather in one kernel.
-static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchange &whole, const Machine &machine) {
+/// Every mechanism for an all_reduce that sends `whole`, as a reduce_scatter and an all_gather in one kernel, with `passes` behind them.
+static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchange &whole, const Machine &machine, ArrayRef<RowPass> passes = {}) {
   Exchange scatter = whole;
   scatter.collective = xfer::Collective::ReduceScatter;
   scatter.messageBytes = whole.messageBytes / whole.ranks;
@@ -166,7 +178,7 @@ static SmallVector<Choice> enumerateTwoShots(MLIRContext *context, const Exchang
   Exchange gather = scatter;
   gather.collective = xfer::Collective::AllGather;
   gather.reduction = std::nullopt;
-  return enumerateChainChoices(context, {scatter, gather}, PhaseBorder::Block, machine);
+  return enumerateChainChoices(context, {scatter, gather}, passes, PhaseBorder::Block, machine);
 }
 
 /// The time of a phase as a kernel of its own, or as what else can carry it out; 0 if nothing can.
@@ -183,11 +195,20 @@ static double timeAlone(comm::FusedOp phase, const Exchange &exchange, const Mac
 
 /// Gives a chain its schedule, or takes it apart where its collectives are faster in kernels of their own, or cannot share one.
 LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  if (FusedRegion(comm::getPhases(op).front()).overRows())
+    return chooseRowChain(op, machine, wanted);
   SmallVector<Exchange> phases;
+  SmallVector<RowPass> passes;
   std::string names;
   double apart = 0;
   int64_t longest = 0;
   for (comm::FusedOp phase : comm::getPhases(op)) {
+    if (phase.isLocal()) {
+      passes.push_back(rowPassOf(phase));
+      names += llvm::formatv(", {0} {1} on rows", passes.back().operators, passes.back().operators == 1 ? "operator" : "operators");
+      apart += timeAsOperators(passes.back(), machine);
+      continue;
+    }
     phases.push_back(exchangeOf(phase, arenaBytes, machine));
     names += (names.empty() ? "" : ", ") + phase.getCollectives().front()->getName().stripDialect().str();
     longest = std::max(longest, phases.back().messageBytes);
@@ -195,15 +216,50 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
   }
   if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes))
     return success();
-  SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, PhaseBorder::Grid, machine);
+  SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, passes, PhaseBorder::Grid, machine);
+  const Choice *best = bestOf(choices, wanted);
+  SmallVector<Choice> twoShots;
+  if (comm::FusedOp first = comm::getPhases(op).front(); phases.size() == 1 && whyNotTwoShots(first).empty())
+    twoShots = enumerateTwoShots(&getContext(), phases.front(), machine, passes);
+  const Choice *two = bestOf(twoShots, wanted);
+  if (two && two->predictedUs <= apart && (!best || two->predictedUs < best->predictedUs) && splitFirstIntoTwoShots(op)) {
+    choices = std::move(twoShots);
+    best = bestOf(choices, wanted);
+    names = "two-shot " + names;
+  }
+  return takeChain(op, names, apart, longest, MessageUnit::Bytes, choices, wanted);
+}
+
+/// The same for a chain of exchanges of one line for each row.
+LogicalResult SelectMechanismPass::chooseRowChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted) {
+  SmallVector<RowExchange> phases;
+  std::string names;
+  double apart = 0;
+  int64_t most = 0;
+  for (comm::FusedOp phase : comm::getPhases(op)) {
+    phases.push_back(rowExchangeOf(phase, arenaBytes));
+    most = std::max(most, phases.back().rows);
+    names += (names.empty() ? "" : ", ") + phase.getCollectives().front()->getName().stripDialect().str();
+    SmallVector<Choice> alone = enumerateRowChoices(&getContext(), phases.back(), machine);
+    if (const Choice *best = bestOf(alone, wanted))
+      apart += best->predictedUs;
+  }
+  if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows))
+    return success();
+  return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, enumerateRowChainChoices(&getContext(), phases, machine), wanted);
+}
+
+/// Gives a chain the best of `choices` if that is no slower than its phases `apart`, in us; else takes it apart.
+LogicalResult SelectMechanismPass::takeChain(comm::FusedOp op, StringRef names, double apart, int64_t amount, MessageUnit unit,
+                                             ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted) {
   const Choice *best = bestOf(choices, wanted);
   if (best && best->predictedUs <= apart) {
-    std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, phases.front().ranks, apart);
-    return take(op, what, longest, MessageUnit::Bytes, choices, wanted);
+    std::string what = llvm::formatv("{0} in one kernel among {1} ranks, apart {2:F1} us", names, op.getCollectives().front().getGroup().getSize(), apart);
+    return take(op, what, amount, unit, choices, wanted);
   }
   std::string why = best ? llvm::formatv("predicted {0:F1} us, in one kernel {1:F1} us", apart, best->predictedUs).str()
                          : "no mechanism " + std::string(wanted ? "that is asked for " : "") + "can carry out all of them: " + tableOf(choices);
-  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select")) << names + " get kernels of their own: " + why;
+  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select")) << (names + " get kernels of their own: " + why).str();
   takeApart(op);
   return success();
 }
@@ -244,9 +300,7 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
                                      exchange.messageBytes, exchange.ranks);
     return take(op, what, exchange.messageBytes, MessageUnit::Bytes, choices, wanted);
   }
-  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-    exchange.localBytes += bytesOf(value);
+  RowExchange exchange = rowExchangeOf(op, arenaBytes);
   std::string what = llvm::formatv("fused {0} of {1} rows among {2} ranks", region.collective()->getName().stripDialect(), exchange.rows,
                                    exchange.ranks);
   return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);

@@ -20,6 +20,10 @@ import executions  # noqa: E402
 import mutants  # noqa: E402
 
 
+CELLS = (("turning", "ldst"), ("turning", "ll"), ("straight", "ldst"), ("own_rows", "ldst"), ("own_rows", "ll"), ("dealt_rows", "ldst"), ("dealt_rows", "ll"),
+         ("statistics", "ldst"), ("statistics", "ll"))  # fmt: skip
+
+
 def kinds_of(sites, index, straight):
     """The mutants of a site that must be found."""
     primitive = sites[index]["primitive"]
@@ -41,7 +45,7 @@ def main():
     options = parser.parse_args()
     tally = mutants.Tally(options.seeds)
     with tempfile.TemporaryDirectory() as folder:
-        for kind, mechanism in (("turning", "ldst"), ("turning", "ll"), ("straight", "ldst")):
+        for kind, mechanism in CELLS:
             chain = chain_cells.Chain(kind, options.ranks)
             label = f"{chain.label()} by {mechanism}"
             source, path = os.path.join(folder, f"{kind}_{mechanism}.mlir"), os.path.join(folder, f"{kind}_{mechanism}.cu")
@@ -52,7 +56,7 @@ def main():
                 continue
             manifest = executions.manifest_of(path)
             sites = manifest["sites"]
-            tally.count(label, sites, lambda index, sites=sites, kind=kind: kinds_of(sites, index, kind == "straight"),
+            tally.count(label, sites, lambda index, sites=sites, kind=kind: kinds_of(sites, index, kind in ("straight", "statistics")),
                         functools.partial(mutants.outcome, chain, options.ranks, path, manifest))  # fmt: skip
     return tally.status()
 

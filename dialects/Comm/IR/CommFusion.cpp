@@ -30,7 +30,8 @@ LogicalResult FusedOp::verify() {
            << getResultTypes() << "), got: " << yield.getValues().getTypes();
   // fused_c2
   SmallVector<CollectiveOpInterface> collectives = getCollectives();
-  if (collectives.empty())
+  bool isLater = isa<FusedOp>((*this)->getParentOp()) && isa_and_nonnull<FusedOp>((*this)->getPrevNode());
+  if (collectives.empty() && !isLater)
     return emitOpError("must hold a collective");
   for (CollectiveOpInterface collective : collectives)
     if (collective.getGroup() != collectives.front().getGroup())
@@ -44,7 +45,7 @@ LogicalResult FusedOp::verify() {
     if (!isa<FusedOp>(op))
       return emitOpError("must hold phases only, got: ") << op.getName();
   for (FusedOp phase : phases)
-    if (size_t count = phase.getCollectives().size(); count != 1 || !getPhases(phase).empty())
-      return emitOpError("must hold phases of one collective each, got: ") << count;
+    if (size_t count = phase.getCollectives().size(); count > 1 || !getPhases(phase).empty())
+      return emitOpError("must hold phases of at most one collective each, got: ") << count;
   return success();
 }

@@ -16,7 +16,8 @@ def Comm_FusedOp : Comm_Op<"fused", [IsolatedFromAbove, SingleBlock, RecursiveMe
     The body holds the collectives and the operators unchanged, so it means what it would mean in its place: its arguments are the inputs, its
     results what `comm.yield` gives. That all of it becomes one kernel is a promise that the lowering keeps or refuses.
 
-    Collectives that follow each other in one kernel are its *phases*: a body of regions that hold one collective each.
+    Collectives that follow each other in one kernel are its *phases*: a body of regions that hold one collective each. A phase without a collective
+    works on the rows of what earlier phases have left.
 
     ```mlir
     %r = comm.fused(%x) : (tensor<8x64xf32>) -> tensor<8x1xf32> {
@@ -30,8 +31,8 @@ def Comm_FusedOp : Comm_Op<"fused", [IsolatedFromAbove, SingleBlock, RecursiveMe
 
     **Constraints:**
     * (`fused_c1`) The body has an argument for each input, of its type, and ends with a `comm.yield` of values of the types of the results.
-    * (`fused_c2`) The body holds a collective, and all that it holds are of one group.
-    * (`fused_c3`) Where the body holds another `comm.fused`, it holds nothing else; each of those holds one collective.
+    * (`fused_c2`) The body holds a collective, but for that of a phase behind another; all that it holds are of one group.
+    * (`fused_c3`) Where the body holds another `comm.fused`, it holds nothing else; each of those holds at most one collective, the first of them one.
   }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs);
   let results = (outs Variadic<AnyRankedTensor>:$results);
@@ -44,6 +45,8 @@ def Comm_FusedOp : Comm_Op<"fused", [IsolatedFromAbove, SingleBlock, RecursiveMe
     ::mlir::Block &getEntry() { return getBody().front(); }
     /// The collectives of the body, those of its phases included, in order.
     ::llvm::SmallVector<::pkb::comm::CollectiveOpInterface> getCollectives();
+    /// True for a phase that holds no collective.
+    bool isLocal() { return getCollectives().empty(); }
   }];
 }
 

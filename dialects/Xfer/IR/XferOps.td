@@ -186,7 +186,7 @@ def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]>
     Chunk c belongs to block `c mod blocks`. Step i of a block runs `produce` on its chunk i, if there is one, then `consume` on its chunk
     `i - depth`, if there is one; `depth` is the schedule's. A message of no elements has one empty chunk, so that every rank
     still signals. The pipelines of a kernel run one after the other. `implements`, and `reduction` where that is not a sum, are those of the kernel for this
-    pipeline alone.
+    pipeline alone. One that only computes, from what earlier ones have left, implements nothing.
 
     **Constraints:**
     * `pipeline_c1`: `elements` is not negative, `chunk` is positive, neither exceeds 2^56 (that it is a multiple of 16 bytes is seen by `pkb-verify-xfer`);
@@ -205,6 +205,8 @@ def Xfer_PipelineOp : Xfer_Op<"pipeline", [HasParent<"KernelOp">, NoTerminator]>
     ::pkb::comm::ReduceKind getCombination();
     /// True if its chunks are signalled by flags, which count them behind those of earlier pipelines, and not by the data themselves.
     bool countsByFlags();
+    /// True if it moves nothing between ranks.
+    bool isLocal();
   }];
 }
 

@@ -299,6 +299,14 @@ bool PipelineOp::countsByFlags() {
       .wasInterrupted();
 }
 
+bool PipelineOp::isLocal() {
+  return !(*this)
+              ->walk([](Operation *op) {
+                return isa<PutOp, ConsumeOp, ContributionsOp, SignalOp, WaitOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+              })
+              .wasInterrupted();
+}
+
 pkb::comm::ReduceKind PipelineOp::getCombination() {
   if (std::optional<comm::ReduceKind> own = getReduction())
     return *own;

@@ -10,7 +10,7 @@
 #define PKB_ANALYSIS_FUSEDREGION_H
 
 #include "pkb/Analysis/ElementOrder.h"
-#include "pkb/Analysis/ElementwiseCalls.h"
+#include "pkb/Analysis/RowOperators.h"
 
 namespace pkb {
 
@@ -32,17 +32,22 @@ llvm::SmallVector<comm::CollectiveOpInterface> collectivesOf(mlir::Operation *op
 /// words for the author of the program.
 llvm::LogicalResult checkFused(comm::FusedOp op, std::string &why);
 
-/// A region with one collective.
+/// A region with one collective, or with none: then it works on the rows that its reductions reduce.
 class FusedRegion {
 public:
+  /// Rows of up to so many elements are not worth a warp each.
+  static constexpr int64_t kShortRow = 16;
+  static std::string whyShort(int64_t width) { return "rows of " + std::to_string(width) + " elements are too short for a warp each"; }
+
   explicit FusedRegion(comm::FusedOp op);
 
   /// Fails where the region has no form as one kernel; `why` says so in words for the author of the program.
   llvm::LogicalResult check(std::string &why);
 
+  /// Null if there is none.
   comm::CollectiveOpInterface collective() const { return first; }
-  /// True if the message is a reduction of rows: then rows() is its number of elements and width() that of a row; else width() is 1.
-  bool overRows() const { return rowWidth > 1; }
+  /// True if the message is a reduction of rows, or there is none: then rows() is their number and width() that of the elements of one; else width() is 1.
+  bool overRows() const { return rowWidth > 1 || !first; }
   int64_t rows() const { return count; }
   int64_t width() const { return rowWidth; }
 
@@ -65,6 +70,7 @@ private:
   llvm::LogicalResult assign(FusedSide side, mlir::Value value, const ElementOrder &order, std::string &why);
   void propagate();
   llvm::LogicalResult visit(mlir::Value value, std::string &why);
+  llvm::LogicalResult visitOperands(aten::CallOp call, const RowOperator &rows, std::string &why);
   bool hasRows(mlir::RankedTensorType window) const;
 
   comm::FusedOp op;

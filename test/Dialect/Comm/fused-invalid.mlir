@@ -82,7 +82,7 @@ func.func @between(%x: tensor<8xf32>) {
 
 // fused_c3: a phase of two collectives.
 func.func @two_in_one(%x: tensor<8xf32>) {
-  // expected-error @+1 {{'comm.fused' op must hold phases of one collective each, got: 2}}
+  // expected-error @+1 {{'comm.fused' op must hold phases of at most one collective each, got: 2}}
   %r = comm.fused(%x) : (tensor<8xf32>) -> tensor<8xf32> {
   ^bb0(%a: tensor<8xf32>):
     %1 = comm.fused(%a) : (tensor<8xf32>) -> tensor<8xf32> {
@@ -111,6 +111,28 @@ func.func @phases_of_two_groups(%x: tensor<8xf32>) {
     %3 = comm.fused(%1) : (tensor<8xf32>) -> tensor<8xf32> {
     ^bb0(%b: tensor<8xf32>):
       %4 = comm.all_reduce sum %b in <[[0], [1]]> accumulate f32 : tensor<8xf32>
+      comm.yield %4 : tensor<8xf32>
+    }
+    comm.yield %3 : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+// fused_c2: no collective has left anything for the first phase.
+func.func @starts_without_collective(%x: tensor<8xf32>) {
+  %r = comm.fused(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%a: tensor<8xf32>):
+    // expected-error @+1 {{'comm.fused' op must hold a collective}}
+    %1 = comm.fused(%a) : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%b: tensor<8xf32>):
+      %2 = aten.call "aten::neg"(%b) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+      comm.yield %2 : tensor<8xf32>
+    }
+    %3 = comm.fused(%1) : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%b: tensor<8xf32>):
+      %4 = comm.all_reduce sum %b in <[[0, 1]]> accumulate f32 : tensor<8xf32>
       comm.yield %4 : tensor<8xf32>
     }
     comm.yield %3 : tensor<8xf32>

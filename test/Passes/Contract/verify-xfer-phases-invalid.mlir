@@ -653,3 +653,58 @@ xfer.kernel @raw_message group(<[[0, 1]]>)
     }
   }
 }
+
+// -----
+
+// XV508: a phase that only computes deals out rows of 24 elements, two to a block, where chunks of one have been stored.
+xfer.kernel @other_rows group(<[[0]]>)
+    schedule(<mechanism = ldst, blocks = 2, threads = 32, chunk = 96, depth = 0, slots = 2, unroll = 1>) fused {
+^bb0(%x: memref<96xf32>, %left: memref<96xf32>, %y: memref<4xf32>):
+  %b = xfer.symm_buffer : <f32, chunk = 24, slots = 2, parities = 2, staged>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 96 by 24 implements all_reduce produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %x chunk %k : memref<96xf32> -> <f32>
+    %p = xfer.put %t into %b chunk %k by ldst : <f32>, <f32, chunk = 24, slots = 2, parities = 2, staged>
+    xfer.signal %f chunk %k after %p
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+    %here = xfer.wait %f chunk %k
+    %own = xfer.load %x chunk %k : memref<96xf32> -> <f32>
+    // expected-note @+1 {{the store}}
+    xfer.store %own to %left chunk %k : <f32>, memref<96xf32>
+  }
+  xfer.sync block
+  xfer.pipeline 4 by 2 produce {
+  ^bb0(%k: !xfer.chunk):
+    // expected-error @+1 {{'xfer.load' op XV508: what an earlier phase has written is read without a sync of the blocks that have written it: argument 1 is written in phase 0 and read in phase 1 by other blocks, so the xfer.sync in between must be of scope grid}}
+    %r = xfer.load %left chunk %k : memref<96xf32> -> <vector<24xf32>>
+    %s = xfer.row_reduce max %r : <vector<24xf32>> -> <f32>
+    xfer.store %s to %y chunk %k : <f32>, memref<4xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+  }
+}
+
+// -----
+
+// XV104: a phase that does not say what it implements waits for what others send.
+// expected-error @+2 {{'xfer.kernel' op XV104: the tensors of a kernel do not fit its collective: a fused none is not understood}}
+// expected-remark @+1 {{contributions were not checked, for the kernel does not say which collective it implements}}
+xfer.kernel @waits_for_nothing group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 96, depth = 0, slots = 1, unroll = 1>) fused {
+^bb0(%x: memref<24xf32>, %y: memref<24xf32>):
+  %b = xfer.symm_buffer : <f32, chunk = 24, slots = 1, parities = 2, staged>
+  %f = xfer.flags : !xfer.flags
+  xfer.pipeline 24 by 24 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %x chunk %k : memref<24xf32> -> <f32>
+    %p = xfer.put %t into %b chunk %k by ldst : <f32>, <f32, chunk = 24, slots = 1, parities = 2, staged>
+    xfer.signal %f chunk %k after %p
+  } consume {
+  ^bb0(%k: !xfer.chunk):
+    %here = xfer.wait %f chunk %k
+    %own = xfer.load %x chunk %k : memref<24xf32> -> <f32>
+    xfer.store %own to %y chunk %k : <f32>, memref<24xf32>
+  }
+}

@@ -63,12 +63,12 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-LABEL: func.func @apart
 // CHECK-NOT: comm.fused
 // CHECK: comm.all_reduce
-// CHECK-NEXT: aten.call "aten::_softmax"
+// CHECK-NEXT: aten.call "aten::cumsum"
 // CHECK-NEXT: comm.all_reduce
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @apart(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
-    %1 = aten.call "aten::_softmax"(%0) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %1 = aten.call "aten::cumsum"(%0) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
     %2 = comm.all_reduce sum %1 in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
     return %2 : tensor<8x64xf32>
   }
@@ -93,13 +93,13 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 // What is computed outside from the first collective is needed by the second.
 // CHECK-LABEL: func.func @through_outside
 // CHECK: %[[A:.*]] = comm.all_reduce
-// CHECK: aten.call "aten::_softmax"
+// CHECK: aten.call "aten::cumsum"
 // CHECK: comm.fused
 // REMARK: all_reduce does not go on in the kernel of all_reduce: something between the two collectives depends on the first
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @through_outside(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
-    %1 = aten.call "aten::_softmax"(%0) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %1 = aten.call "aten::cumsum"(%0) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
     %2 = aten.call "aten::mul" overload "Tensor"(%0, %1) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
     %3 = comm.all_reduce sum %2 in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
     return %3 : tensor<8x64xf32>
@@ -108,12 +108,12 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 
 // -----
 
-// A kernel over rows holds one collective.
+// A number for each row and elements are not exchanged in one kernel.
 // CHECK-LABEL: func.func @rows
 // CHECK: comm.fused
 // CHECK: comm.all_reduce
 // CHECK: comm.all_reduce
-// REMARK: all_reduce does not go on in the kernel of all_reduce: a reduction of rows does not share a kernel with another collective
+// REMARK: all_reduce does not go on in the kernel of all_reduce: an exchange of one number for each row does not share a kernel with one of elements
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @rows(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
     %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
@@ -135,5 +135,55 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     %0 = comm.reduce_scatter sum %x in <[[0, 1]]> accumulate f32 {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 128, depth = 0, slots = 1, unroll = 1>} : (tensor<64xf32>) -> tensor<32xf32>
     %1 = comm.all_gather %0 in <[[0, 1]]> : (tensor<32xf32>) -> tensor<64xf32>
     return %1 : tensor<64xf32>
+  }
+}
+
+// -----
+
+// The maximum of each row over all ranks, then the sum of what is computed with it: two exchanges of a number for each row.
+// CHECK-LABEL: func.func @statistics
+// CHECK: %[[R:.*]] = comm.fused(%{{.*}}) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+// CHECK: %[[E:.*]] = comm.fused
+// CHECK: aten.call "aten::amax"
+// CHECK-NEXT: comm.all_reduce max
+// CHECK: %[[N:.*]] = comm.fused(%[[E]])
+// CHECK: aten.call "aten::sum"
+// CHECK-NEXT: comm.all_reduce sum
+// CHECK-NEXT: aten.call "aten::div"
+// CHECK: comm.yield %[[N]]
+// CHECK: return %[[R]]
+// REMARK: remark: [Passed] chained | {{.*}}all_reduce goes on in the kernel of all_reduce
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @statistics(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+    %0 = aten.call "aten::amax"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %1 = comm.all_reduce max %0 in <[[0, 1]]> accumulate f32 : tensor<8x1xf32>
+    %2 = aten.call "aten::sub" overload "Tensor"(%x, %1) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+    %3 = aten.call "aten::exp"(%2) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %4 = aten.call "aten::sum" overload "dim_IntList"(%3) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
+    %5 = comm.all_reduce sum %4 in <[[0, 1]]> accumulate f32 : tensor<8x1xf32>
+    %6 = aten.call "aten::div" overload "Tensor"(%3, %5) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
+    return %6 : tensor<8x64xf32>
+  }
+}
+
+// -----
+
+// The second collective has rows reduced behind it: its phases follow the first one.
+// CHECK-LABEL: func.func @norm_at_the_end
+// CHECK: comm.fused
+// CHECK: %[[A:.*]] = comm.fused
+// CHECK: comm.all_to_all
+// CHECK: %[[B:.*]] = comm.fused(%[[A]])
+// CHECK: comm.all_reduce
+// CHECK: comm.fused(%[[B]])
+// CHECK: aten.call "aten::_softmax"
+// REMARK: remark: [Passed] chained | {{.*}}all_reduce goes on in the kernel of all_to_all
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @norm_at_the_end(%x: tensor<8x64xf32>) -> tensor<4x128xf32> {
+    %0 = comm.all_to_all %x in <[[0, 1]]> : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %1 = aten.as_strided %0 : tensor<8x64xf32> -> tensor<4x128xf32>
+    %2 = comm.all_reduce sum %1 in <[[0, 1]]> accumulate f32 : tensor<4x128xf32>
+    %3 = aten.call "aten::_softmax"(%2) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<4x128xf32>) -> tensor<4x128xf32>
+    return %3 : tensor<4x128xf32>
   }
 }

@@ -55,20 +55,20 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // -----
 
 // What comes after stays outside from the first operator that has no form in the kernel; a value that is used on both sides is a result.
-// CHECK-LABEL: func.func @stops_at_softmax
+// CHECK-LABEL: func.func @stops_at_cumsum
 // CHECK: %[[R:.*]]:2 = comm.fused
 // CHECK: %[[T:.*]] = comm.all_reduce
 // CHECK-NEXT: %[[Y:.*]] = aten.call "aten::mul"
 // CHECK-NEXT: comm.yield %[[T]], %[[Y]]
-// CHECK: %[[S:.*]] = aten.call "aten::_softmax"(%[[R]]#1)
+// CHECK: %[[S:.*]] = aten.call "aten::cumsum"(%[[R]]#1)
 // CHECK: return %[[R]]#0, %[[S]]
 // REMARK: all_reduce is one kernel with sum before it and mul after it
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
-  func.func @stops_at_softmax(%x: tensor<8x64xf32>) -> (tensor<8x1xf32>, tensor<8x64xf32>) {
+  func.func @stops_at_cumsum(%x: tensor<8x64xf32>) -> (tensor<8x1xf32>, tensor<8x64xf32>) {
     %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
     %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic : tensor<8x1xf32>
     %2 = aten.call "aten::mul" overload "Tensor"(%x, %1) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<8x64xf32>, tensor<8x1xf32>) -> tensor<8x64xf32>
-    %3 = aten.call "aten::_softmax"(%2) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %3 = aten.call "aten::cumsum"(%2) args [#aten.operand<0>, 1] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x64xf32>
     return %1, %3 : tensor<8x1xf32>, tensor<8x64xf32>
   }
 }

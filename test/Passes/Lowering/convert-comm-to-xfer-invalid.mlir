@@ -114,7 +114,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // A phase over rows.
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @rows(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
-    // expected-error @+1 {{'comm.fused' op has no form as one kernel: a reduction of rows does not share a kernel with another collective}}
+    // expected-error @+1 {{'comm.fused' op has no form as one kernel: an exchange of one number for each row does not share a kernel with one of elements}}
     %r = comm.fused(%x) : (tensor<8x64xf32>) -> tensor<8x1xf32> attributes {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 1024, depth = 0, slots = 2, unroll = 1>} {
     ^bb0(%a: tensor<8x64xf32>):
       %1 = comm.fused(%a) : (tensor<8x64xf32>) -> tensor<8x1xf32> {

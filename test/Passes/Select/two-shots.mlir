@@ -60,3 +60,63 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
     return %0, %1, %2 : tensor<256xf32>, tensor<4194305xbf16>, tensor<2097152xi32>
   }
 }
+
+// -----
+
+// With rows reduced behind it, too: three phases, the last of which all blocks meet before.
+// CHECK-LABEL: @normalized
+// CHECK: comm.fused(%{{.*}}) : (tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16> attributes {{.*}}xfer.schedule
+// CHECK: %[[PART:.*]] = comm.fused(%{{.*}}) : (tensor<2048x2048xbf16>) -> tensor<1048576xbf16>
+// CHECK: comm.reduce_scatter
+// CHECK: %[[SUM:.*]] = comm.fused(%[[PART]]) : (tensor<1048576xbf16>) -> tensor<2048x2048xbf16>
+// CHECK: comm.all_gather
+// CHECK: comm.fused(%[[SUM]]) : (tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16>
+// CHECK: aten.call "aten::_softmax"
+// REMARK: two-shot all_reduce, 1 operator on rows in one kernel among 4 ranks, apart {{[0-9.]+}} us: fastest by ldst
+module attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @normalized(%x: tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16> {
+    %0 = comm.fused(%x) : (tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16> {
+    ^bb0(%a: tensor<2048x2048xbf16>):
+      %1 = comm.fused(%a) : (tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16> {
+      ^bb0(%b: tensor<2048x2048xbf16>):
+        %3 = comm.all_reduce sum %b in <[[0, 1, 2, 3]]> accumulate f32 deterministic : tensor<2048x2048xbf16>
+        comm.yield %3 : tensor<2048x2048xbf16>
+      }
+      %2 = comm.fused(%1) : (tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16> {
+      ^bb0(%b: tensor<2048x2048xbf16>):
+        %3 = aten.call "aten::_softmax"(%b) args [#aten.operand<0>, 1, false] returns [#aten.result<0>] : (tensor<2048x2048xbf16>) -> tensor<2048x2048xbf16>
+        comm.yield %3 : tensor<2048x2048xbf16>
+      }
+      comm.yield %2 : tensor<2048x2048xbf16>
+    }
+    return %0 : tensor<2048x2048xbf16>
+  }
+}
+
+// -----
+
+// One row of all elements is the work of one warp: its reduction is faster as the operator that it was, and the all_reduce stays alone.
+// CHECK-LABEL: @one_long_row
+// CHECK-NOT: comm.fused
+// CHECK: %[[T:.*]] = comm.all_reduce {{.*}}xfer.schedule
+// CHECK-NEXT: aten.call "aten::sum"(%[[T]])
+// REMARK: all_reduce, 1 operator on rows get kernels of their own: predicted {{[0-9.]+}} us, in one kernel {{[0-9.]+}} us
+module attributes {comm.mesh = #comm.mesh<size = 4>} {
+  func.func @one_long_row(%x: tensor<131072xf32>) -> tensor<f32> {
+    %0 = comm.fused(%x) : (tensor<131072xf32>) -> tensor<f32> {
+    ^bb0(%a: tensor<131072xf32>):
+      %1 = comm.fused(%a) : (tensor<131072xf32>) -> tensor<131072xf32> {
+      ^bb0(%b: tensor<131072xf32>):
+        %3 = comm.all_reduce sum %b in <[[0, 1, 2, 3]]> accumulate f32 deterministic : tensor<131072xf32>
+        comm.yield %3 : tensor<131072xf32>
+      }
+      %2 = comm.fused(%1) : (tensor<131072xf32>) -> tensor<f32> {
+      ^bb0(%b: tensor<131072xf32>):
+        %3 = aten.call "aten::sum"(%b) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<131072xf32>) -> tensor<f32>
+        comm.yield %3 : tensor<f32>
+      }
+      comm.yield %2 : tensor<f32>
+    }
+    return %0 : tensor<f32>
+  }
+}
