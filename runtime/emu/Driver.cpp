@@ -168,6 +168,12 @@ struct Table {
     return error;
   }
   static int memFree(pkb_cu_ptr address) { return emu().memory.release(address, ObjectKind::tensor); }
+  // Memory that the emulator did not hand out is the host's, and any device may use it.
+  static int pointerDevice(pkb_cu_device *out, pkb_cu_ptr address) {
+    Range range;
+    *out = emu().memory.find(uintptr_t(address), &range) && range.object->device >= 0 ? range.object->device : int(PKB_MEMORY_HOST);
+    return kOk;
+  }
   static int hostAlloc(void **out, size_t bytes, unsigned) {
     uintptr_t address = 0;
     int error = emu().memory.alloc(-1, bytes, ObjectKind::host, &address);
@@ -645,6 +651,7 @@ struct Table {
     d.module_load = moduleLoad, d.module_unload = moduleUnload, d.module_function = moduleFunction, d.function_occupancy = occupancy;
     d.launch = launch, d.capture_begin = captureBegin, d.capture_end = captureEnd, d.graph_instantiate = graphInstantiate;
     d.graph_launch = graphLaunch, d.graph_destroy = graphDestroy, d.graph_exec_destroy = execDestroy;
+    d.pointer_device = pointerDevice;
     d.capture_last_node = captureLastNode, d.graph_exec_set_launch = execSetLaunch, d.graph_exec_set_copy = execSetCopy;
   }
 };

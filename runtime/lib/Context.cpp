@@ -208,6 +208,23 @@ void pkb_context::abort(const std::string &reason) {
   abortCommunicators();
 }
 
+bool pkb_context::asksReach(const void *address, uintptr_t page) {
+  int where = PKB_MEMORY_HOST;
+  if (!driver->pointer_device || driver->pointer_device(&where, pkb_cu_ptr(uintptr_t(address))) != 0) {
+    return true;
+  }
+  if (where == ordinal && !driver->emulated) { // an emulated page may belong to two devices
+    knownPages[page % kKnownPages] = page + 1;
+  }
+  return where == ordinal || where == PKB_MEMORY_HOST;
+}
+
+std::string pkb_context::placeOf(const void *address) const {
+  int where = PKB_MEMORY_UNKNOWN;
+  driver->pointer_device(&where, pkb_cu_ptr(uintptr_t(address)));
+  return where >= 0 ? cat("memory of device ", where) : "memory that no device can reach";
+}
+
 std::string pkb_context::whyGone(int peer) const {
   std::string text = lastWords ? lastWords->read(peer) : "";
   for (int other = 0; lastWords && text.empty() && other < size; ++other) {

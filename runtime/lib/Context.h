@@ -78,6 +78,15 @@ struct pkb_context {
   /// NCCL's communicator of these ranks, made on first use. Collective over `ranks`.
   pkb_rt::Communicator &communicator(const std::vector<int> &ranks);
 
+  /// The device can work on memory at this address. The driver is asked once per 2 MiB page, which never belongs to two devices; a page that is freed and
+  /// comes back on another device is not noticed.
+  bool reaches(const void *address) {
+    uintptr_t page = reinterpret_cast<uintptr_t>(address) >> 21;
+    return knownPages[page % kKnownPages] == page + 1 || asksReach(address, page);
+  }
+  /// For messages: "device 1", "memory that the driver does not know".
+  std::string placeOf(const void *address) const;
+
   bool lost() const { return abortSet.load(std::memory_order_acquire); }
   /// This process is a forked child of the one that made the context, and must leave it alone.
   bool forked() const { return forkMark.inChild(); }
@@ -132,6 +141,9 @@ struct pkb_context {
   void shutdown(bool meet);
 
 private:
+  static constexpr size_t kKnownPages = 1024;
+  uintptr_t knownPages[kKnownPages] = {}; // number of a page on the own device, plus 1
+  bool asksReach(const void *address, uintptr_t page);
   void openDevice(const pkb_context_desc &desc);
   void checkPeers();
   void watch();

@@ -20,6 +20,8 @@ constexpr int kCaptureModeThreadLocal = 1;
 constexpr int kCaptureModeRelaxed = 2;
 
 constexpr int kAttributeMultiprocessors = 16;
+constexpr int kPointerMemoryType = 2, kPointerDeviceOrdinal = 9; // CUpointer_attribute
+constexpr int kMemoryTypeHost = 1, kMemoryTypeDevice = 2;       // CUmemorytype
 constexpr int kAttributeCapabilityMajor = 75;
 constexpr int kAttributeCapabilityMinor = 76;
 constexpr int kAttributeVmmSupported = 102;
@@ -166,6 +168,7 @@ struct Copy3D {
 #define PKB_CU_OPTIONAL_ENTRIES(X)                                                                                     \
   X(funcLoad, "cuFuncLoad")             /* CUDA 12.4 */                                                                \
   X(launchKernelEx, "cuLaunchKernelEx") /* CUDA 11.8 */                                                                \
+  X(pointerGetAttributes, "cuPointerGetAttributes")                                                                    \
   X(streamGetCaptureInfo, "cuStreamGetCaptureInfo_v3") /* CUDA 12.3 */
 
 using Result = pkb_cu_result;
@@ -236,6 +239,7 @@ struct Entries {
   Result (*graphMemcpyNodeGetParams)(pkb_cu_graph_node, Copy3D *);
   Result (*streamGetCaptureInfo)(pkb_cu_stream, int *, unsigned long long *, pkb_cu_graph *, const pkb_cu_graph_node **,
                                  const void **, size_t *);
+  Result (*pointerGetAttributes)(unsigned, int *, void **, pkb_cu_ptr);
   Result (*launchKernelEx)(const LaunchConfig *, pkb_cu_function, void **, void **);
 };
 

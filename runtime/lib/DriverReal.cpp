@@ -226,6 +226,15 @@ pkb_cu_result relaxCaptureMode() {
 }
 pkb_cu_result driverVersion(int *version) { return cu.driverGetVersion(version); }
 
+pkb_cu_result pointerDevice(pkb_cu_device *device, pkb_cu_ptr pointer) {
+  unsigned type = 0;
+  int ordinal = PKB_MEMORY_UNKNOWN, attributes[] = {kPointerMemoryType, kPointerDeviceOrdinal};
+  void *values[] = {&type, &ordinal};
+  pkb_cu_result result = cu.pointerGetAttributes(2, attributes, values, pointer);
+  *device = type == kMemoryTypeDevice ? ordinal : type == kMemoryTypeHost ? PKB_MEMORY_HOST : PKB_MEMORY_UNKNOWN;
+  return result;
+}
+
 pkb_driver makeTable() {
   pkb_driver t = {};
   t.name = "cuda";
@@ -287,6 +296,7 @@ pkb_driver makeTable() {
   t.graph_exec_set_copy = graphExecSetCopy;
   t.thread_relax_capture = relaxCaptureMode;
   t.driver_version = driverVersion;
+  t.pointer_device = cu.pointerGetAttributes ? pointerDevice : nullptr;
   return t;
 }
 

@@ -105,6 +105,10 @@ pkb_status pkb_program::checkTensor(const TensorGuard &guard, const pkb_tensor &
                                   guard.alignMask + 1, " bytes, got address ", tensor.data)
                             : cat(what, " ", index, " of '", manifest.name, "' has no memory (data is null)"));
   }
+  if (__builtin_expect(!context.reaches(tensor.data), 0)) {
+    return setLastError(PKB_ERROR_ARGUMENT, cat(what, " ", index, " of '", manifest.name, "' must be on device ", context.ordinal, " of rank ", context.rank,
+                                                ", got ", context.placeOf(tensor.data)));
+  }
   return PKB_OK;
 }
 

@@ -33,6 +33,8 @@ typedef struct pkb_cu_ipc_handle {
 
 struct pkb_nccl;
 
+enum { PKB_MEMORY_HOST = -1, PKB_MEMORY_UNKNOWN = -2 };
+
 typedef struct pkb_driver {
   const char *name; /* "cuda" or "emulated" */
   int emulated;     /* 1: device memory is host memory, modules are host objects */
@@ -119,6 +121,9 @@ typedef struct pkb_driver {
 
   /* The emulator's NCCL (pkb_rt/nccl.h); NULL: that of libnccl.so.2. */
   const struct pkb_nccl *nccl;
+
+  /* May be NULL. Where memory lies: a device, PKB_MEMORY_HOST if any device may use it, or PKB_MEMORY_UNKNOWN. */
+  pkb_cu_result (*pointer_device)(pkb_cu_device *, pkb_cu_ptr);
 } pkb_driver;
 
 #ifndef PKB_API

@@ -137,6 +137,38 @@ TEST(Loss, a_call_that_all_ranks_refuse_leaves_them_in_step) {
   });
 }
 
+TEST(Loss, a_tensor_on_another_device_is_refused_by_name) {
+  Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
+  std::atomic<void *> memory[2] = {nullptr, nullptr};
+  afterOneCall(machine, 60, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    Floats in(machine.driver(), 1000), out(machine.driver(), 1000);
+    std::vector<float> onHost(1000);
+    memory[rank] = in.data();
+    while (!memory[1 - rank]) {
+      std::this_thread::yield();
+    }
+    pkb_tensor input = in.tensor(), output = out.tensor();
+    input.data = memory[1 - rank];
+    EXPECT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_ERROR_ARGUMENT); // all ranks refuse it
+    std::string own = std::to_string(rank), other = std::to_string(1 - rank);
+    EXPECT_EQ(std::string(pkb_last_error()), "input 0 of 'all_reduce' must be on device " + own + " of rank " + own + ", got memory of device " + other);
+    input.data = in.data();
+    output.data = memory[1 - rank];
+    EXPECT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_ERROR_ARGUMENT);
+    EXPECT_SAYS(pkb_last_error(), "output 0 of 'all_reduce' must be on device ");
+    input.data = onHost.data(); // what an emulated device may use
+    output.data = out.data();
+    EXPECT_EQ(pkb_program_call(loaded, nullptr, &input, 1, &output, 1), PKB_OK) << pkb_last_error();
+    EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+    ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+    EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+    memory[rank] = nullptr;
+    while (memory[1 - rank]) { // freed by neither before both are done
+      std::this_thread::yield();
+    }
+  });
+}
+
 TEST(Loss, a_slow_peer_is_waited_for) {
   Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
   afterOneCall(machine, 3, [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
