@@ -1,7 +1,7 @@
 // RUN: pkb-opt %s -split-input-file --pkb-elide-clones --canonicalize --cse | FileCheck %s
 // Running it again changes nothing.
-// RUN: pkb-opt %s -split-input-file --pkb-elide-clones --canonicalize --cse -o %t.once
-// RUN: pkb-opt %t.once -split-input-file --pkb-elide-clones --canonicalize --cse | diff - %t.once
+// RUN: pkb-opt %s -split-input-file --pkb-elide-clones --canonicalize --cse -o %t.once.mlir
+// RUN: pkb-opt %t.once.mlir -split-input-file --pkb-elide-clones --canonicalize --cse | diff - %t.once.mlir
 
 // A copy that keeps a value from being overwritten is not needed between values.
 // CHECK-LABEL: func.func @elides_clone
