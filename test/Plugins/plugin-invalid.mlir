@@ -1,33 +1,33 @@
 // REQUIRES: plugins
 // A plugin that cannot be used: one message that says which and why, and nothing is written.
 
-// RUN: rm -f %t.out
-// RUN: not pkb-opt %s --load-pass-plugin=%t.none.so -o %t.out 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: rm -f %t.out.mlir
+// RUN: not pkb-opt %s --load-pass-plugin=%t.none.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: pkb-opt: error: cannot load the pass plugin '{{.*}}.none.so': no such file
 
-// RUN: not pkb-opt %s --load-pass-plugin=%s -o %t.out 2>&1 | FileCheck %s --check-prefix=TEXT
+// RUN: not pkb-opt %s --load-pass-plugin=%s -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: pkb-opt: error: cannot load the pass plugin '{{.*}}plugin-invalid.mlir': {{.*}}
 
 // RUN: echo "int nothing;" > %t.c && %cxx -x c -shared -fPIC %t.c -o %t.empty.so
-// RUN: not pkb-opt %s --load-pass-plugin=%t.empty.so -o %t.out 2>&1 | FileCheck %s --check-prefix=EMPTY
+// RUN: not pkb-opt %s --load-pass-plugin=%t.empty.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: pkb-opt: error: cannot load the pass plugin '{{.*}}.empty.so': it has no mlirGetPassPluginInfo; end it with PKB_PASS_PLUGIN(MyPass) of pkb/Plugin.h
 
 // RUN: %cxx -x c -shared -fPIC -DAPI=99 '-DVERSION="1"' %S/Inputs/version.c -o %t.api.so
-// RUN: not pkb-opt %s --load-pass-plugin=%t.api.so -o %t.out 2>&1 | FileCheck %s --check-prefix=API
+// RUN: not pkb-opt %s --load-pass-plugin=%t.api.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=API
 // API: pkb-opt: error: cannot load the pass plugin '{{.*}}.api.so': Wrong API version{{.*}}99
 
 // RUN: %cxx -x c -shared -fPIC -DAPI=1 '-DVERSION="pkb 0123456789ab of LLVM 22.1.0"' %S/Inputs/version.c -o %t.abi.so
-// RUN: not pkb-opt %s --load-pass-plugin=%t.abi.so -o %t.out 2>&1 | FileCheck %s --check-prefix=ABI
+// RUN: not pkb-opt %s --load-pass-plugin=%t.abi.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=ABI
 // ABI: pkb-opt: error: cannot load the pass plugin '{{.*}}.abi.so': it was built for pkb 0123456789ab of LLVM 22.1.0, and this is pkb {{[0-9a-f]+}} of LLVM {{.*}}; build it again with tools/dev/build-plugin
 
 // RUN: %cxx -x c -shared -fPIC -DAPI=1 '-DVERSION="1"' -DMISSING %S/Inputs/version.c -o %t.symbol.so
-// RUN: not pkb-opt %s --load-pass-plugin %t.symbol.so -o %t.out 2>&1 | FileCheck %s --check-prefix=SYMBOL
+// RUN: not pkb-opt %s --load-pass-plugin %t.symbol.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=SYMBOL
 // SYMBOL: pkb-opt: error: cannot load the pass plugin '{{.*}}.symbol.so': undefined symbol: notInAnyTool
 
-// RUN: not ls %t.out
+// RUN: not ls %t.out.mlir
 // One that says nothing of pkb is MLIR's business.
 // RUN: %cxx -x c -shared -fPIC -DAPI=1 '-DVERSION="1"' %S/Inputs/version.c -o %t.plain.so
-// RUN: pkb-opt %s --load-pass-plugin=%t.plain.so -o %t.out && ls %t.out
+// RUN: pkb-opt %s --load-pass-plugin=%t.plain.so -o %t.out.mlir && ls %t.out.mlir
 
 // What is to be built is named, and so is the folder in which pkb-opt is not.
 // RUN: not %src/tools/dev/build-plugin %t.none.cpp -o %t.x.so 2>&1 | FileCheck %s --check-prefix=SOURCE
