@@ -92,7 +92,8 @@ std::optional<RowShape> pkb::getReducedRows(aten::CallOp call) {
 }
 
 int64_t pkb::vectorsInFlight(int64_t rowBytes, int64_t threads) {
-  constexpr int64_t vectorBytes = 16, lanes = 32, fewThreads = 256;
+  constexpr int64_t vectorBytes = 16, lanes = 32;
   int64_t perLane = llvm::divideCeil(rowBytes, vectorBytes * lanes);
-  return std::clamp<int64_t>(perLane, 1, threads <= fewThreads ? 8 : 4);
+  // Blocks of many threads have warps enough to wait for each other, and few registers each.
+  return std::clamp<int64_t>(perLane, 1, threads <= 128 ? 16 : threads <= 256 ? 8 : 2);
 }

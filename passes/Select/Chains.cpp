@@ -43,17 +43,18 @@ RowPass pkb::rowPassOf(comm::FusedOp phase) {
   for (auto call : phase.getEntry().getOps<aten::CallOp>()) {
     ++pass.operators;
     pass.passes += getRowOperator(call) ? 2 : bool(getRowReduction(call));
+    pass.reducing += getReducedRows(call).has_value();
     for (Value value : llvm::concat<Value>(SmallVector<Value>(call.getInputs()), SmallVector<Value>(call->getResults())))
       pass.operatorBytes += bytesOf(value);
   }
   return pass;
 }
 
-/// From a load to its use, out of the cache of the device, and from a kernel's first load to its last store at least, in us.
+/// From a load to its use, out of the cache of the device; from a kernel's first load to its last store at least, and as much again where it reduces. In us.
 static constexpr double kLoadUs = 0.25, kOperatorUs = 1;
 
 double pkb::timeAsOperators(const RowPass &pass, const Machine &machine) {
-  return pass.operators * (machine.rates.kernelUs + kOperatorUs) + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
+  return pass.operators * (machine.rates.kernelUs + kOperatorUs) + pass.reducing * kOperatorUs + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
 }
 
 /// The time of `pass` in a kernel of such a schedule: that of the memory, or of the warp with the most rows.

@@ -23,7 +23,8 @@ struct RowPass {
   int64_t rows = 0, rowBytes = 0; // of the longest elements that are read or written whole
   int64_t passes = 1;             // over a row: one for each reduction, one to write
   int64_t localBytes = 0;         // read and written in device memory per rank
-  int64_t operators = 0, operatorBytes = 0; // what the operators, each a kernel of its own, read and write
+  int64_t operators = 0, reducing = 0; // the operators, and those of them that reduce rows
+  int64_t operatorBytes = 0;           // what the operators, each a kernel of its own, read and write
 };
 
 /// Of a phase without a collective.
