@@ -95,11 +95,10 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 
 // -----
 
-// One row of all elements is the work of one warp: its reduction is faster as the operator that it was, and the all_reduce stays alone.
+// One row of all elements is the work of one warp: its reduction is faster as the operator that it was, and the all_reduce stays without it.
 // CHECK-LABEL: @one_long_row
-// CHECK-NOT: comm.fused
-// CHECK: %[[T:.*]] = comm.all_reduce {{.*}}xfer.schedule
-// CHECK-NEXT: aten.call "aten::sum"(%[[T]])
+// CHECK: %[[T:.*]] = comm.fused(%{{.*}}) : (tensor<131072xf32>) -> tensor<131072xf32> attributes {{.*}}mechanism = ll
+// CHECK: aten.call "aten::sum"(%[[T]])
 // REMARK: all_reduce, 1 operator on rows get kernels of their own: predicted {{[0-9.]+}} us, in one kernel {{[0-9.]+}} us
 module attributes {comm.mesh = #comm.mesh<size = 4>} {
   func.func @one_long_row(%x: tensor<131072xf32>) -> tensor<f32> {
