@@ -57,6 +57,16 @@ double pkb::timeAsOperators(const RowPass &pass, const Machine &machine) {
   return pass.operators * (machine.rates.kernelUs + kOperatorUs) + pass.reducing * kOperatorUs + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
 }
 
+/// `schedule` with a warp for each of a block's rows, as far as two blocks fit on a multiprocessor.
+static xfer::ScheduleAttr withWarpsFor(ArrayRef<RowPass> passes, xfer::ScheduleAttr schedule) {
+  constexpr int64_t warp = 32, mostThreads = 512;
+  int64_t threads = schedule.getThreads();
+  for (const RowPass &pass : passes)
+    threads = std::max(threads, std::min<int64_t>(mostThreads, warp * llvm::divideCeil(pass.rows, schedule.getBlocks())));
+  return xfer::ScheduleAttr::get(schedule.getContext(), schedule.getMechanism(), schedule.getBlocks(), threads, schedule.getChunk(), schedule.getDepth(),
+                                 schedule.getSlots(), schedule.getUnroll(), schedule.getPerSm());
+}
+
 /// The time of `pass` in a kernel of such a schedule: that of the memory, or of the warp with the most rows.
 static double timeOf(const RowPass &pass, xfer::ScheduleAttr schedule, const Machine &machine) {
   int64_t warps = schedule.getBlocks() * std::max<int64_t>(1, schedule.getThreads() / 32);
@@ -91,6 +101,8 @@ SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Ex
     // A flag among the blocks of one device does not cross the link.
     double ofBlocks = machine.rates.orderUs + machine.rates.hopUs / 2;
     choice.predictedUs += (border == PhaseBorder::Grid ? ofBlocks : machine.rates.orderUs) * (phases.size() - 1);
+    if (choice.schedule && !passes.empty())
+      choice.schedule = withWarpsFor(passes, choice.schedule);
     if (choice.schedule)
       for (const RowPass &pass : passes)
         choice.predictedUs += ofBlocks + timeOf(pass, choice.schedule, machine);
