@@ -25,7 +25,8 @@ static int64_t llBytesOf(int64_t rows) { return 2 * rows * kLineBytes; }
 static double predict(const RowExchange &exchange, const Machine &machine, Mechanism mechanism) {
   double wire = static_cast<double>(exchange.rows) * kLineBytes * (exchange.ranks - 1);
   bool lines = mechanism == Mechanism::LL;
-  double rate = lines ? machine.rates.llPeakGBs : machine.rates.ldstPeakGBs;
+  // A line of a row is not packed: half of what crosses the link is payload, not three quarters.
+  double rate = lines ? machine.rates.llPeakGBs * 2 / 3 : machine.rates.ldstPeakGBs;
   return machine.rates.kernelUs + (lines ? 1 : 2) * machine.rates.hopUs + machine.rates.orderUs + wire / (rate * 1e3) +
          exchange.localBytes / (machine.rates.hbmGBs * 1e3);
 }
