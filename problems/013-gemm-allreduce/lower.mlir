@@ -45,9 +45,9 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 // CHECK:      pkb::load_staged
 // CHECK-NOT:  PKB_KERNEL
 module attributes {comm.mesh = #comm.mesh<size = 4>} {
-  func.func @main(%a: tensor<1024x512xbf16>, %b: tensor<512x1024xbf16>) -> tensor<1024x1024xbf16> {
-    %0 = aten.call "aten::mm"(%a, %b) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<1024x512xbf16>, tensor<512x1024xbf16>) -> tensor<1024x1024xbf16>
-    %1 = comm.all_reduce sum %0 in <[[0, 1, 2, 3]]> accumulate f32 deterministic : tensor<1024x1024xbf16>
-    return %1 : tensor<1024x1024xbf16>
+  func.func @main(%a: tensor<2048x512xbf16>, %b: tensor<512x2048xbf16>) -> tensor<2048x2048xbf16> {
+    %0 = aten.call "aten::mm"(%a, %b) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<2048x512xbf16>, tensor<512x2048xbf16>) -> tensor<2048x2048xbf16>
+    %1 = comm.all_reduce sum %0 in <[[0, 1, 2, 3]]> accumulate f32 deterministic : tensor<2048x2048xbf16>
+    return %1 : tensor<2048x2048xbf16>
   }
 }
