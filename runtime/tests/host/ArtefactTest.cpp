@@ -243,8 +243,9 @@ TEST(Artefact, every_damage_is_named) {
               "version.pkx' has version [1,7] of the format, this run time reads [1,0] to [1,0]; install a newer run time");
   EXPECT_SAYS(openError(dir.write("version.pkx", withIndex(whole, "\"version\": [\n  1,", "\"version\": [\n  0,"))),
               "write it again with this version's pkb-opt");
-  EXPECT_SAYS(openError(dir.write("layout.pkx", withIndex(whole, "\"layout\": 1", "\"layout\": 9"))),
-              "has kernels for version 9 of the channels' layout, this run time has 1");
+  const std::string layout = std::to_string(PKB_LAYOUT_VERSION);
+  EXPECT_SAYS(openError(dir.write("layout.pkx", withIndex(whole, "\"layout\": " + layout, "\"layout\": 9"))),
+              "has kernels for version 9 of the channels' layout, this run time has " + layout);
   EXPECT_SAYS(openError(dir.write("schema.pkx", withIndex(whole, "\"pkb-artefact\"", "\"pkb-artefakt\""))), "is not a pkb-artefact");
   EXPECT_SAYS(openError(dir.write("kind.pkx", withIndex(whole, "\"host\"", "\"best\""))), "has kernels of kind 'best', which this run time does not know");
   EXPECT_SAYS(openError(dir.write("field.pkx", withIndex(whole, "\"images\"", "\"image_\""))), "lacks a field or has one of another type");
