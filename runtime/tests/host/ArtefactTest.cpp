@@ -3,6 +3,7 @@
 // Artefacts: written, read and loaded through the C interface, and refused by name when they are not what was written.
 #include "HostTest.h"
 #include "Sha256.h"
+#include "pkb_rt/layout.h"
 
 #include <cstdlib>
 #include <fstream>
