@@ -8,7 +8,14 @@
 
 #include "mlir/Tools/Plugins/PassPlugin.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/BinaryFormat/ELF.h"
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cstdlib>
+#include <cstring>
 
 using namespace pkb;
 using llvm::StringRef;
@@ -21,10 +28,31 @@ static llvm::Error checkAbi(const mlir::PassPlugin &plugin) {
   return llvm::Error::success();
 }
 
+/// The loader maps what the headers promise, and dies where the file ends before that.
+static bool isCutOff(const std::string &path) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file || !(*file)->getBuffer().starts_with(llvm::ELF::ElfMagic))
+    return false;
+  size_t size = (*file)->getBufferSize();
+  if (size < sizeof(llvm::ELF::Elf64_Ehdr))
+    return true;
+  llvm::ELF::Elf64_Ehdr header;
+  std::memcpy(&header, (*file)->getBufferStart(), sizeof(header));
+  return header.e_shoff > size || uint64_t(header.e_shentsize) * header.e_shnum > size - header.e_shoff;
+}
+
+/// MLIR ends the process where two passes have one name.
+[[noreturn]] static void explainRegistration(void *, const char *reason, bool) {
+  llvm::errs() << "error: cannot register the passes of a pass plugin: " << reason << "; give its pass a name that is not taken\n";
+  std::_Exit(1);
+}
+
 static llvm::Error checkPlugin(const std::string &path) {
   auto explain = [&](llvm::Error error) { return prefixError("cannot load the pass plugin '" + path + "'", std::move(error)); };
   if (!llvm::sys::fs::exists(path))
     return explain(makeError("no such file"));
+  if (isCutOff(path))
+    return explain(makeError("it is cut off; build it again"));
   llvm::Expected<mlir::PassPlugin> plugin = mlir::PassPlugin::load(path);
   if (!plugin) {
     std::string why = llvm::toString(plugin.takeError());
@@ -54,6 +82,8 @@ llvm::Error pkb::checkPlugins(std::vector<std::string> &arguments) {
       return makeError("cannot find the pass plugin '", path, "': ", code.message());
     if (llvm::Error error = checkPlugin(std::string(path)))
       return error;
+    llvm::remove_fatal_error_handler();
+    llvm::install_fatal_error_handler(explainRegistration);
     arguments[apart ? i + 1 : i] = (apart ? "" : "--load-pass-plugin=") + std::string(path);
   }
   return llvm::Error::success();

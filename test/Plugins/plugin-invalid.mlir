@@ -24,6 +24,16 @@
 // RUN: not pkb-opt %s --load-pass-plugin %t.symbol.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=SYMBOL
 // SYMBOL: pkb-opt: error: cannot load the pass plugin '{{.*}}.symbol.so': undefined symbol: notInAnyTool
 
+// RUN: head -c 9000 %t.empty.so > %t.cut.so
+// RUN: not pkb-opt %s --load-pass-plugin=%t.cut.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=CUT
+// CUT: pkb-opt: error: cannot load the pass plugin '{{.*}}.cut.so': it is cut off; build it again
+
+// RUN: sed 's/"two-shot"/"pkb-elide-clones"/' %src/docs/Examples/plugin/TwoShot.cpp > %t.taken.cpp
+// RUN: %src/tools/dev/build-plugin %t.taken.cpp -o %t.taken.so --build %build
+// RUN: not pkb-opt %s --load-pass-plugin=%t.taken.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=TAKEN
+// TAKEN: error: cannot register the passes of a pass plugin: {{.*}}pkb-elide-clones{{.*}}; give its pass a name that is not taken
+// TAKEN-NOT: {{.}}
+
 // RUN: not ls %t.out.mlir
 // One that says nothing of pkb is MLIR's business.
 // RUN: %cxx -x c -shared -fPIC -DAPI=1 '-DVERSION="1"' %S/Inputs/version.c -o %t.plain.so

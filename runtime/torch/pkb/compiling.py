@@ -10,6 +10,7 @@ import inspect
 import json
 import os
 import pathlib
+import reprlib
 import shutil
 import subprocess
 import sys
@@ -65,7 +66,7 @@ def _name(function):
         path = None
     name = getattr(function, "__qualname__", "")
     if not path or not os.path.isfile(path) or "<" in name:
-        raise native.PkbError(f"{function!r} must be a function at the top level of a file")
+        raise native.PkbError(f"{reprlib.repr(function)} must be a function at the top level of a file, or FILE.py:NAME")
     return f"{os.path.abspath(path)}:{name}"
 
 

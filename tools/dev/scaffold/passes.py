@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A pass: source, TableGen entry, CMake line and test. Its pattern declines everything, and the test says so."""
+import glob
+import os
 import re
 
 from checks.names import dashed
@@ -126,6 +128,9 @@ def plan(root, args):
     folder, texts = f"passes/{family}", {}
     write_new(texts, root, f"{folder}/{name}.cpp", fill(SOURCE, dict(words, UPPER=name.upper())))
     write_new(texts, root, f"test/Passes/{family}/{dashed(name)}.mlir", fill(TEST, words))
+    for other in sorted(glob.glob(os.path.join(root, "passes", "*", "Passes.td"))):
+        if re.search(rf'^def \w+ : Pass<"{words["FLAG"]}"', read(root, os.path.relpath(other, root)), re.M):
+            raise Failed(f"passes/{os.path.basename(os.path.dirname(other))} has the flag {words['FLAG']} already: take another name")
     td = read(root, f"{folder}/Passes.td")
     if td is None:
         for path, text in (("Passes.td", TD), ("Passes.h", HEADER)):

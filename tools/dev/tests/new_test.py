@@ -74,9 +74,9 @@ class New(unittest.TestCase):
 
     def test_operation_of_each_dialect(self):
         for dialect in ("Aten", "Comm", "Cuda", "Xfer"):
-            self.make("op", dialect, "FoldScale")
-            self.assertIn(f"{dialect.lower()}.fold_scale", self.text(f"docs/generated/dialects/{dialect}.md"))
-            self.assertIn("FoldScaleOp.cpp", self.text(f"dialects/{dialect}/IR/CMakeLists.txt"))
+            self.make("op", dialect, "TuneScale")
+            self.assertIn(f"{dialect.lower()}.tune_scale", self.text(f"docs/generated/dialects/{dialect}.md"))
+            self.assertIn("TuneScaleOp.cpp", self.text(f"dialects/{dialect}/IR/CMakeLists.txt"))
 
     def test_problem(self):
         self.make("problem", "999", "my-sum", "--like", "002-allgather")
@@ -87,10 +87,10 @@ class New(unittest.TestCase):
         self.assertNotIn("999", out.getvalue())
 
     def test_target(self):
-        self.make("target", "b200", "--device", 'NVIDIA "B200"')
-        machine = json.loads(self.text("lib/Target/Machines/b200.json"))
-        self.assertEqual((machine["machine"], machine["device"], machine["source"]), ("b200", 'NVIDIA "B200"', "figures of h200, not measured"))
-        self.assertIn("target=b200x2", self.text("test/Target/machine-b200.mlir"))
+        self.make("target", "tuned", "--device", 'A "tuned" one')
+        machine = json.loads(self.text("lib/Target/Machines/tuned.json"))
+        self.assertEqual((machine["machine"], machine["device"], machine["source"]), ("tuned", 'A "tuned" one', "figures of h200, not measured"))
+        self.assertIn("target=tunedx2", self.text("test/Target/machine-tuned.mlir"))
 
     def test_refusals(self):
         self.make("pass", "Fusion", "FuseScale")
@@ -99,6 +99,7 @@ class New(unittest.TestCase):
                            (("pass", "Fusion", "FuseCollectivesPass"), "without Pass"),
                            (("pass", "fusion", "Fuse"), "family must be UpperCamel, got: fusion"),
                            (("pass", "../x", "Fuse"), "family must be UpperCamel"),
+                           (("pass", "Fusion", "ElideClones"), "passes/Normalize has the flag pkb-elide-clones already"),
                            (("op", "Comm", "AllReduce"), "has a all_reduce already"),
                            (("op", "Comm", "FoldOp"), "without Op"),
                            (("op", "Nothing", "Fold"), "there is no dialect Nothing"),
@@ -107,8 +108,8 @@ class New(unittest.TestCase):
                            (("problem", "998", "My_Sum"), "slug must be"),
                            (("problem", "998", "sum", "--like", "998-none"), "there is no problem 998-none"),
                            (("target", "h200", "--device", "x"), "exists already: lib/Target/Machines/h200.json"),
-                           (("target", "b200x4", "--device", "x"), "must not end like a number of ranks"),
-                           (("target", "b200", "--device", "x", "--like", "a100"), "there is no machine a100 to begin with; there are: h200")):
+                           (("target", "tunedx4", "--device", "x"), "must not end like a number of ranks"),
+                           (("target", "tuned", "--device", "x", "--like", "a100"), "there is no machine a100 to begin with; there are: ")):
             status, text = self.run_main(*argv)
             self.assertEqual(status, 2, text)
             self.assertIn(part, text)

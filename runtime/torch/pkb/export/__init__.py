@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Capture of unmodified PyTorch + torch.distributed functions into bundles (docs/Tools/pkb-export.md)."""
 
+import reprlib
+
 from .errors import ExportError, HangError, InputError
 
 __all__ = ["ExportError", "HangError", "InputError", "export"]
@@ -38,5 +40,5 @@ def _ref(value, what):
         raise InputError(f"{what} must be a function defined in a file, got: {value!r}") from e
     name = getattr(value, "__qualname__", "")
     if not path or not os.path.isfile(path) or "<" in name:
-        raise InputError(f"{what} must be a function at the top level of a file, got: {value!r}")
+        raise InputError(f"{what} must be a function at the top level of a file, got: {reprlib.repr(value)}")
     return Ref(os.path.abspath(path), name)
