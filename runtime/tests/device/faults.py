@@ -206,7 +206,7 @@ FAULTS = [
     Fault("a peer's function raises", raises, "rank 1 has left: ValueError: from the user's function", 5),
     Fault("another rank's arguments do not fit", refuses, f"rank 1 refused call 2, which rank 0 accepted: input 0 of 'main' must have sizes [{N}], got: [{N - 1}]", 5),
     Fault("two programs in another order on another rank's stream", another_order, " makes its first call of '", 5),
-    Fault("a program that needs a larger arena", large, "set PKB_ARENA_MIB=", 5, {"PKB_ARENA_MIB": "5"}),
+    Fault("a program that needs a larger arena", large, "set PKB_ARENA_MIB=", 5, {"PKB_ARENA_MIB": "7"}),
     Fault("the arena does not fit into the device", large, "allocating an arena of 4194304 MiB", 20, {"PKB_ARENA_MIB": str(4 << 20)}, True),
     Fault("the ranks load different artefacts", different, "the ranks load different programs: ", 5),
     Fault("an artefact for another GPU", elsewhere, "has kernels for sm_100a, but device 0 (", 5, {}, True),

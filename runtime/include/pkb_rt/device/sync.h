@@ -118,7 +118,8 @@ PKB_DEVICE void wait_blocks(const Args<W, P> &args, uint64_t value) {
 
 namespace detail {
 
-/* LL lines of a vec: 16 bytes each, three payload words and the epoch, accessed as a whole. */
+/* LL lines of a vec: 16 bytes each, three payload words and the epoch, accessed as a whole. The epoch is xored with the words: whoever wants it must load
+ * them all, where ptxas else takes a line of which it needs two words for two loads of four bytes. */
 template <class T, int N>
 struct Lines {
   static constexpr int words = int(sizeof(T)) * N / 4;
@@ -144,6 +145,7 @@ PKB_DEVICE void store_ll(char *p, int64_t i, const vec<T, N> &v, uint64_t epoch)
   PKB_UNROLL for (int j = 0; j < Lines::count; ++j) {
     detail::Raw<16> line{{0, 0, 0, mark}};
     PKB_UNROLL for (int k = 0; k < 3; ++k) if (3 * j + k < Lines::words) line.w[k] = v.w[3 * j + k];
+    line.w[3] ^= line.w[0] ^ line.w[1] ^ line.w[2];
     detail::prim::store_ll<Site>(p + Lines::offset(i, j), line);
   }
 }
@@ -161,9 +163,10 @@ PKB_DEVICE vec<T, N> load_ll(const Args<W, P> &args, const char *p, int64_t i, u
     detail::Raw<16> lines[Lines::count];
     PKB_UNROLL for (int j = 0; j < Lines::count; ++j) lines[j] = detail::prim::load_ll<Site>(p + Lines::offset(i, j));
     PKB_UNROLL for (int j = 0; j < Lines::count; ++j) {
-      if (lines[j].w[3] != mark) {
+      const uint32_t epoch_seen = lines[j].w[3] ^ lines[j].w[0] ^ lines[j].w[1] ^ lines[j].w[2];
+      if (epoch_seen != mark) {
         late = j;
-        seen = lines[j].w[3];
+        seen = epoch_seen;
       }
       PKB_UNROLL for (int k = 0; k < 3; ++k) if (3 * j + k < Lines::words) v.w[3 * j + k] = lines[j].w[k];
     }
