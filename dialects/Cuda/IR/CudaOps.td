@@ -344,13 +344,13 @@ def Cuda_LoadStagedOp : Cuda_Op<"load_staged", [MemoryEffects<[MemRead]>]> {
 }
 
 def Cuda_StoreLLOp : Cuda_Op<"store_ll", [Cuda_SitedOpInterface, MemoryEffects<[MemWrite]>]> {
-  let summary = "`pkb::store_ll<site>(pointer, vector, value, epoch)`: 16 bytes as two LL lines";
+  let summary = "`pkb::store_ll<site>(pointer, vector, value, epoch)`: 16 bytes as two LL lines, or 48 as four packed ones";
   let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, I64Attr:$site);
   let assemblyFormat = "$value `to` $pointer `[` $vector `]` `epoch` $epoch `site` $site attr-dict `:` type($value)";
 }
 
 def Cuda_LoadLLOp : Cuda_Op<"load_ll", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "`pkb::load_ll<T, N, site>(args, pointer, vector, epoch)`: waits until both lines carry the epoch";
+  let summary = "`pkb::load_ll<T, N, site>(args, pointer, vector, epoch)`: waits until all lines of the vector carry the epoch";
   let arguments = (ins Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, I64Attr:$site);
   let results = (outs AnyVectorOfNonZeroRank:$value);
   let assemblyFormat = "$pointer `[` $vector `]` `epoch` $epoch `site` $site attr-dict `:` type($value)";
