@@ -44,7 +44,7 @@ static bool isKernelType(Type type) {
   if (auto vector = dyn_cast<VectorType>(type))
     return vector.getRank() == 1 && !vector.isScalable() && isLength(vector.getNumElements()) &&
            hasDeviceType(vector.getElementType());
-  return type.isIndex() || type.isInteger(1) || isa<cuda::PtrType>(type);
+  return type.isIndex() || type.isInteger(1) || isa<cuda::PtrType, cuda::TicketType>(type);
 }
 
 /// Operations of `arith` that are an operator or a function of the device header, on scalars of type index and on
@@ -252,8 +252,8 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   if (inRow && isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::WaitBlocksOp, cuda::EpochBeginOp,
                    cuda::EpochEndOp, cuda::ForEachRowOp>(op))
     reject(op) << "must not stand in cuda.for_each_row, which each warp runs by itself";
-  if (loop && loop.getInRow() != inRow)
-    reject(op) << "must be in_row exactly in cuda.for_each_row";
+  if (loop && (loop.getSpread() == cuda::Spread::Row) != inRow)
+    reject(op) << "must be spread over a row exactly in cuda.for_each_row, got: " << cuda::stringifySpread(loop.getSpread());
 }
 
 void VerifyCudaEmittablePass::checkKernel(cuda::KernelOp kernel, DenseMap<int64_t, Operation *> &sites) {

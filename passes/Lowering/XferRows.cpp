@@ -275,7 +275,7 @@ LogicalResult RowBody::storeRows(MutableArrayRef<xfer::StoreOp> stores) {
     addresses.push_back(*address);
   }
   Value length = indexConstant(at, loc, width);
-  auto result = cuda::ForEachOp::create(at, loc, vectors(loc, width), at.getI64IntegerAttr(unroll), at.getUnitAttr());
+  auto result = cuda::ForEachOp::create(at, loc, vectors(loc, width), unroll, cuda::Spread::Row);
   startLoop(result.getLoad(), result.getStore(), loc);
   at.setInsertionPoint(result);
   Loop loop(result.getLoad(), result.getStore());
@@ -315,12 +315,7 @@ LogicalResult RowGroup::flush(OpBuilder &builder, int64_t unroll) {
     auto all = dyn_cast<xfer::ContributionsOp>(op);
     if (isa<xfer::ConsumeOp>(op) || (put && put.getPeer()) || (all && all.getOwn()))
       return op->emitOpError() << "has no form in a pipeline over rows";
-    if (put) {
-      for (int64_t distance = 1; distance < kernel.size; ++distance)
-        slots[op].push_back(slotAddress(builder, loc, peerOf(builder, loc, distance), kernel.rank, put.getBuffer()));
-      if (put.getSelf())
-        slots[op].push_back(slotAddress(builder, loc, kernel.rank, kernel.rank, put.getBuffer()));
-    } else if (all) {
+    if (all) {
       for (int64_t rank = 0; rank < kernel.size; ++rank)
         slots[op].push_back(slotAddress(builder, loc, kernel.rank, indexConstant(builder, loc, rank), all.getBuffer()));
     }
@@ -329,6 +324,11 @@ LogicalResult RowGroup::flush(OpBuilder &builder, int64_t unroll) {
       least = std::min(least, xfer::elementBytes(getElementTypeOrSelf(tileOf(tile).getElementType())));
   }
 
+  bool readsLines = llvm::any_of(group, [&](Operation *op) {
+    auto all = dyn_cast<xfer::ContributionsOp>(op);
+    return all && !staged(all.getBuffer());
+  });
+  Value epoch = readsLines ? kernel.epochAt(builder, loc) : Value();
   auto loop = cuda::ForEachRowOp::create(builder, loc, chunk.length);
   Block &block = loop.getBody().emplaceBlock();
   Value row = block.addArgument(builder.getIndexType(), loc);
@@ -366,17 +366,23 @@ LogicalResult RowGroup::flush(OpBuilder &builder, int64_t unroll) {
         body.singles[tile] =
             staged(all.getBuffer())
                 ? cuda::LoadStagedOp::create(body.at, at, type, slot, row).getResult()
-                : cuda::LoadLLOp::create(body.at, at, type, slot, row, kernel.epoch, kernel.takeSite()).getResult();
+                : cuda::LoadLLOp::create(body.at, at, type, slot, row, epoch, kernel.takeSite()).getResult();
     } else if (auto put = dyn_cast<xfer::PutOp>(op)) {
       FailureOr<Value> value = body.single(op, put.getTile());
       if (failed(value))
         return failure();
       body.byLeader(at, [&](OpBuilder &then) {
-        for (Value slot : slots[op])
+        // The rows are loaded by now: the epoch is waited for no earlier.
+        SmallVector<Value> pushed;
+        for (int64_t distance = 1; distance < kernel.size; ++distance)
+          pushed.push_back(slotAddress(then, at, peerOf(then, at, distance), kernel.rank, put.getBuffer()));
+        if (put.getSelf())
+          pushed.push_back(slotAddress(then, at, kernel.rank, kernel.rank, put.getBuffer()));
+        for (Value slot : pushed)
           if (staged(put.getBuffer()))
             cuda::StorePeerOp::create(then, at, *value, slot, row);
           else
-            cuda::StoreLLOp::create(then, at, *value, slot, row, kernel.epoch, kernel.takeSite());
+            cuda::StoreLLOp::create(then, at, *value, slot, row, kernel.epochAt(then, at), kernel.takeSite());
       });
     } else if (auto store = dyn_cast<xfer::StoreOp>(op)) {
       if (isRowTile(store.getTile().getType())) {

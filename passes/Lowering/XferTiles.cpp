@@ -13,6 +13,12 @@ Value pkb::indexConstant(OpBuilder &builder, Location loc, int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
 
+Value KernelFrame::epochAt(OpBuilder &builder, Location loc) const { return createIndex<cuda::EpochOp>(builder, loc, ticket); }
+
+Value KernelFrame::parityAt(OpBuilder &builder, Location loc) const {
+  return arith::AndIOp::create(builder, loc, epochAt(builder, loc), indexConstant(builder, loc, 1));
+}
+
 /// Bytes from the first element of the argument behind `memory`, where its pointer points to, to the first element of `memory`.
 static int64_t bytesIntoArgument(Value memory) {
   auto type = cast<MemRefType>(memory.getType());
@@ -132,7 +138,7 @@ Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Valu
   auto type = cast<xfer::SymmType>(buffer.getType());
   if (type.getProtocol() == xfer::Protocol::Lines) {
     // Chunks lie at their place in the message. A chunk of packed lines is whole groups, so a third of its bytes is a whole number.
-    Value base = createIndex<cuda::LLSlotOp>(builder, loc, kernel.parity, source);
+    Value base = createIndex<cuda::LLSlotOp>(builder, loc, kernel.parityAt(builder, loc), source);
     if (int64_t behind = kernel.bufferOffsets.lookup(buffer))
       base = arith::AddIOp::create(builder, loc, base, indexConstant(builder, loc, behind));
     bool packed = xfer::isPacked(type);
@@ -150,7 +156,7 @@ Value TileGroup::slotAddress(OpBuilder &builder, Location loc, Value owner, Valu
   Value offset = arith::MulIOp::create(builder, loc, index, indexConstant(builder, loc, chunkBytes));
   offset = arith::AddIOp::create(builder, loc, offset,
                                  indexConstant(builder, loc, kernel.bufferOffsets.lookup(buffer)));
-  Value parity = type.getParities() == 1 ? indexConstant(builder, loc, 0) : kernel.parity;
+  Value parity = type.getParities() == 1 ? indexConstant(builder, loc, 0) : kernel.parityAt(builder, loc);
   Value half = createIndex<cuda::StagingOp>(builder, loc, parity);
   return createPointer<cuda::RegionOp>(builder, loc, owner, arith::AddIOp::create(builder, loc, half, offset));
 }
@@ -190,8 +196,23 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   chunkValue = nullptr;
   Location loc = group.front()->getLoc();
   auto staged = [](Value buffer) { return cast<xfer::SymmType>(buffer.getType()).getProtocol() == xfer::Protocol::Staged; };
+  int64_t threads = kernel.source.getSchedule().getThreads();
+  bool once = chunk.most <= unroll * threads * layout.lanes(); // no thread has more vectors than it loads before its first store
 
-  // Addresses first: they are the same for all vectors.
+  // Addresses first: they are the same for all vectors. Those of what is pushed depend on the epoch: where a thread has all its loads under way
+  // before it stores, it waits for the epoch no earlier than there.
+  auto slotsOf = [&](OpBuilder &at, xfer::PutOp put) -> SmallVector<Value> {
+    Location loc = put.getLoc();
+    if (put.getMechanism() == xfer::Mechanism::CopyEngine)
+      return {}; // a transfer before the launch has carried it out
+    if (put.getPeer())
+      return {slotAddress(at, loc, mapping.lookup(put.getPeer()), kernel.rank, put.getBuffer())};
+    SmallVector<Value> slots;
+    for (int64_t distance = 1; distance < kernel.size; ++distance)
+      slots.push_back(slotAddress(at, loc, peerOf(at, loc, distance), kernel.rank, put.getBuffer()));
+    return slots;
+  };
+  auto pushes = [&](xfer::PutOp put) { return put.getMechanism() != xfer::Mechanism::CopyEngine && (put.getPeer() || kernel.size > 1); };
   DenseMap<Operation *, SmallVector<Value>> addresses;
   for (Operation *op : group) {
     Location at = op->getLoc();
@@ -205,13 +226,8 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     } else if (auto consume = dyn_cast<xfer::ConsumeOp>(op)) {
       list.push_back(slotAddress(builder, at, kernel.rank, mapping.lookup(consume.getPeer()), consume.getBuffer()));
     } else if (auto put = dyn_cast<xfer::PutOp>(op)) {
-      if (put.getMechanism() == xfer::Mechanism::CopyEngine)
-        continue; // a transfer before the launch has carried it out
-      if (put.getPeer())
-        list.push_back(slotAddress(builder, at, mapping.lookup(put.getPeer()), kernel.rank, put.getBuffer()));
-      else
-        for (int64_t distance = 1; distance < kernel.size; ++distance)
-          list.push_back(slotAddress(builder, at, peerOf(builder, at, distance), kernel.rank, put.getBuffer()));
+      if (!once)
+        list = slotsOf(builder, put);
     } else if (auto all = dyn_cast<xfer::ContributionsOp>(op)) {
       // The other ranks in ascending order: j, or j + 1 from this rank on.
       for (int64_t j = 0; j + 1 < kernel.size; ++j) {
@@ -229,15 +245,24 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
       return !staged(consume.getBuffer());
     if (auto all = dyn_cast<xfer::ContributionsOp>(op))
       return !staged(all.getBuffer());
-    return isa<xfer::StoreOp>(op) || (isa<xfer::PutOp>(op) && !addresses[op].empty());
+    auto put = dyn_cast<xfer::PutOp>(op);
+    return isa<xfer::StoreOp>(op) || (put && pushes(put));
   });
   if (!matters)
     return success();
 
-  Value lanes = indexConstant(builder, loc, layout.lanes());
-  Value rounded = arith::AddIOp::create(builder, loc, chunk.length, indexConstant(builder, loc, layout.lanes() - 1));
-  Value count = arith::DivUIOp::create(builder, loc, rounded, lanes);
-  auto loop = cuda::ForEachOp::create(builder, loc, count, builder.getI64IntegerAttr(unroll), UnitAttr());
+  Value count = createIndex<cuda::VectorsOp>(builder, loc, chunk.length, builder.getI64IntegerAttr(layout.lanes()));
+  bool readsLines = llvm::any_of(group, [&](Operation *op) {
+    auto consume = dyn_cast<xfer::ConsumeOp>(op);
+    auto all = dyn_cast<xfer::ContributionsOp>(op);
+    return (consume && !staged(consume.getBuffer())) || (all && !staged(all.getBuffer()));
+  });
+  bool writesLines = llvm::any_of(group, [&](Operation *op) {
+    auto put = dyn_cast<xfer::PutOp>(op);
+    return put && pushes(put) && !staged(put.getBuffer());
+  });
+  Value epoch = readsLines || (writesLines && !once) ? kernel.epochAt(builder, loc) : Value();
+  auto loop = cuda::ForEachOp::create(builder, loc, count, unroll, once ? cuda::Spread::Once : cuda::Spread::Block);
   Block &load = loop.getLoad().emplaceBlock(), &store = loop.getStore().emplaceBlock();
   Value i = load.addArgument(builder.getIndexType(), loc);
   Value j = store.addArgument(builder.getIndexType(), loc);
@@ -252,7 +277,7 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
   auto loadSlot = [&](Location at, Value address, Value buffer) -> Value {
     if (staged(buffer))
       return cuda::LoadStagedOp::create(in, at, vectorType(), address, i);
-    return cuda::LoadLLOp::create(in, at, vectorType(), address, i, kernel.epoch, kernel.takeSite());
+    return cuda::LoadLLOp::create(in, at, vectorType(), address, i, epoch, kernel.takeSite());
   };
   SmallVector<std::pair<Operation *, Value>> sinks;
   for (Operation *op : group) {
@@ -310,7 +335,7 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
       FailureOr<Value> vector = lookup(op, tile);
       if (failed(vector))
         return failure();
-      if (!addresses[op].empty())
+      if (isa<xfer::StoreOp>(op) || pushes(cast<xfer::PutOp>(op)))
         sinks.emplace_back(op, *vector);
     }
   }
@@ -334,11 +359,12 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
       }
       continue;
     }
-    for (Value address : addresses[op]) {
-      if (staged(cast<xfer::PutOp>(op).getBuffer()))
+    auto put = cast<xfer::PutOp>(op);
+    for (Value address : once ? slotsOf(out, put) : addresses[op]) {
+      if (staged(put.getBuffer()))
         cuda::StorePeerOp::create(out, op->getLoc(), value, address, j);
       else
-        cuda::StoreLLOp::create(out, op->getLoc(), value, address, j, kernel.epoch, kernel.takeSite());
+        cuda::StoreLLOp::create(out, op->getLoc(), value, address, j, epoch ? epoch : kernel.epochAt(out, op->getLoc()), kernel.takeSite());
     }
   }
   return success();

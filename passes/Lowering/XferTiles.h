@@ -17,13 +17,16 @@ namespace pkb {
 /// What the expansion of one kernel knows about itself. All values are of type index and dominate the kernel's body.
 struct KernelFrame {
   xfer::KernelOp source;
-  mlir::Value rank, block, epoch, parity;
+  mlir::Value rank, block, ticket;
   int64_t size = 0;            // ranks of the group
   int64_t *nextSite = nullptr; // sites are unique in the module
   llvm::DenseMap<mlir::Value, int64_t>
       bufferOffsets; // bytes from the start of a staging half or of LL lines, by symm_buffer
 
   int64_t takeSite() { return (*nextSite)++; }
+  /// The number of the call. It is waited for where it is first asked for: after the first loads, if it can be.
+  mlir::Value epochAt(mlir::OpBuilder &builder, mlir::Location loc) const;
+  mlir::Value parityAt(mlir::OpBuilder &builder, mlir::Location loc) const;
 };
 
 /// One chunk of a pipeline: where it starts, how long it is, which slot it uses.
@@ -32,6 +35,7 @@ struct ChunkFrame {
   mlir::Value length; // elements, 0 for an empty message
   mlir::Value step;   // number of this chunk among those of the block, from 0
   mlir::Value slot;   // step modulo slots
+  int64_t most = 0;   // `length` is no greater
 };
 
 /// Element type that vectors of this kernel have: bytes where nothing computes.

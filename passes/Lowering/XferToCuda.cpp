@@ -136,8 +136,11 @@ int64_t KernelExpansion::sentBytes() {
     int64_t sum = 0;
     for (const TransferEvent &event : model.program(rank).events)
       if (auto put = dyn_cast<xfer::PutOp>(event.op)) {
-        int64_t wire = event.lines ? 2 : 1; // a line is half epochs
-        sum += event.elements * xfer::elementBytes(put.getTile().getType().getElementType()) * wire * (event.all() ? frame.size - 1 : event.peer != rank);
+        int64_t bytes = event.elements * xfer::elementBytes(put.getTile().getType().getElementType());
+        if (event.lines) // whole vectors, whose lines carry the epoch too
+          bytes = xfer::isPacked(cast<xfer::SymmType>(put.getBuffer().getType())) ? llvm::divideCeil(bytes, PKB_PACK_BYTES) * (PKB_PACK_BYTES / 3 * 4)
+                                                                                 : llvm::divideCeil(bytes, 16) * 32;
+        sum += bytes * (event.all() ? frame.size - 1 : event.peer != rank);
       }
     most = std::max(most, sum);
   }
@@ -166,8 +169,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
       xfer::MechanismAttr::get(builder.getContext(), schedule.getMechanism()), builder.getStringAttr(summary), kernel.getPredictedUsAttr(),
       builder.getI64IntegerAttr(sentBytes()));
   OpBuilder body = OpBuilder::atBlockEnd(&target.getBody().emplaceBlock());
-  frame.epoch = createIndex<cuda::EpochBeginOp>(body, loc, frame.takeSite());
-  frame.parity = arith::AndIOp::create(body, loc, frame.epoch, indexConstant(body, loc, 1));
+  frame.ticket = cuda::EpochBeginOp::create(body, loc, cuda::TicketType::get(builder.getContext()), frame.takeSite());
   frame.rank = createIndex<cuda::RankOp>(body, loc);
   frame.block = createIndex<cuda::BlockIndexOp>(body, loc);
   for (Operation &op : kernel.getEntry()) {
@@ -183,7 +185,7 @@ LogicalResult KernelExpansion::run(OpBuilder &builder) {
     if (failed(expandPipeline(body, pipeline)))
       return failure();
   }
-  cuda::EpochEndOp::create(body, loc, frame.epoch, frame.takeSite());
+  cuda::EpochEndOp::create(body, loc, frame.epochAt(body, loc), frame.takeSite());
   return success();
 }
 
@@ -193,26 +195,37 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   chooseLayout(pipeline);
   int64_t elements = pipeline.getElements() * layout.scale, chunk = pipeline.getChunk() * layout.scale;
   int64_t chunks = std::max<int64_t>(1, (elements + chunk - 1) / chunk);
-  int64_t depth = pipeline.getConsume().front().empty() ? 0 : schedule.getDepth();
+  int64_t blocks = schedule.getBlocks();
+  // A block that has one chunk at most has nothing to run ahead with.
+  bool once = chunks <= blocks;
+  int64_t depth = pipeline.getConsume().front().empty() || once ? 0 : schedule.getDepth();
   auto constant = [&](OpBuilder &at, int64_t value) { return indexConstant(at, loc, value); };
 
   // Chunks of this block: block, block + blocks, block + 2 * blocks, ...
-  Value blocks = createIndex<cuda::GridBlocksOp>(builder, loc);
-  Value mine = createIndex<cuda::ChunkCountOp>(builder, loc, constant(builder, chunks), frame.block, blocks);
-  Value steps = mine;
-  if (depth > 0)
-    steps = arith::AddIOp::create(builder, loc, mine, constant(builder, depth));
-  auto loop = scf::ForOp::create(builder, loc, constant(builder, 0), steps, constant(builder, 1));
-  OpBuilder inside = OpBuilder::atBlockTerminator(loop.getBody());
+  Value mine = chunks % blocks == 0 ? constant(builder, chunks / blocks)
+                                    : createIndex<cuda::ChunkCountOp>(builder, loc, constant(builder, chunks), frame.block, constant(builder, blocks));
+  OpBuilder inside = builder;
+  Value step = constant(builder, 0);
+  if (!once) {
+    Value steps = depth > 0 ? arith::AddIOp::create(builder, loc, mine, constant(builder, depth)).getResult() : mine;
+    auto loop = scf::ForOp::create(builder, loc, step, steps, constant(builder, 1));
+    step = loop.getInductionVar();
+    inside = OpBuilder::atBlockTerminator(loop.getBody());
+  } else if (chunks < blocks) {
+    Value has = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, frame.block, constant(builder, chunks));
+    inside = scf::IfOp::create(builder, loc, has, /*withElseRegion=*/false).getThenBodyBuilder();
+  }
 
   auto chunkAt = [&](OpBuilder &at, Value step) {
-    Value number = arith::MulIOp::create(at, loc, step, blocks);
-    number = arith::AddIOp::create(at, loc, number, frame.block);
+    Value number = frame.block;
+    if (!once)
+      number = arith::AddIOp::create(at, loc, arith::MulIOp::create(at, loc, step, constant(at, blocks)), number);
     Value start = arith::MulIOp::create(at, loc, number, constant(at, chunk));
-    Value left = arith::SubIOp::create(at, loc, constant(at, elements), start);
-    Value length = arith::MinSIOp::create(at, loc, left, constant(at, chunk));
+    Value length = constant(at, chunk);
+    if (elements % chunk != 0 || elements == 0)
+      length = arith::MinSIOp::create(at, loc, arith::SubIOp::create(at, loc, constant(at, elements), start), length);
     Value slot = arith::RemUIOp::create(at, loc, step, constant(at, schedule.getSlots()));
-    return ChunkFrame{start, length, step, slot};
+    return ChunkFrame{start, length, step, slot, chunk};
   };
   auto guarded = [&](Value condition, Value step, Region &region) -> LogicalResult {
     OpBuilder at = inside;
@@ -220,7 +233,6 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
       at = scf::IfOp::create(inside, loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
     return expandRegion(at, region.front(), chunkAt(at, step));
   };
-  Value step = loop.getInductionVar();
   auto expand = [&]() -> LogicalResult {
     if (depth == 0)
       return success(succeeded(guarded(nullptr, step, pipeline.getProduce())) &&
@@ -367,7 +379,7 @@ Value KernelExpansion::flagValue(OpBuilder &builder, Location loc, Value chunk) 
   Value count = arith::AddIOp::create(builder, loc, chunks.lookup(chunk).step, indexConstant(builder, loc, 1));
   if (counted)
     count = arith::AddIOp::create(builder, loc, counted, count);
-  return createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, count);
+  return createIndex<cuda::FlagValueOp>(builder, loc, frame.epochAt(builder, loc), count);
 }
 
 /// The flags of a rank for itself count its syncs.
@@ -376,7 +388,7 @@ void KernelExpansion::expandSync(OpBuilder &builder, xfer::SyncOp sync) {
   cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());
   if (sync.getScope() == xfer::SyncScope::Block)
     return;
-  Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epoch, indexConstant(builder, loc, ++syncs));
+  Value value = createIndex<cuda::FlagValueOp>(builder, loc, frame.epochAt(builder, loc), indexConstant(builder, loc, ++syncs));
   cuda::SignalOp::create(builder, loc, frame.rank, frame.block, value, frame.takeSite());
   cuda::WaitBlocksOp::create(builder, loc, value, frame.takeSite());
   cuda::BlockBarrierOp::create(builder, loc, frame.takeSite());

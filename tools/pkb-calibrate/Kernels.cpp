@@ -52,7 +52,7 @@ std::string program(const std::string &name, const Geometry &geometry, const std
       {"workspace_bytes", 0},
       {"sites", json::array()}};
   return fmt::format("/* pkb-manifest\n{}\n*/\n#include \"pkb_rt/device.h\"\n\nPKB_KERNEL({}, {}, 1, {}, {}) {{\n"
-                     "  const int64_t epoch = int64_t(pkb::epoch_begin<1>(args));\n{}  pkb::epoch_end<2>(args, epoch);\n}}\n",
+                     "  const int64_t epoch = int64_t(pkb::epoch(pkb::epoch_begin<1>(args)));\n{}  pkb::epoch_end<2>(args, epoch);\n}}\n",
                      manifest.dump(), name, geometry.threads, geometry.ranks, pointers.size(), body);
 }
 

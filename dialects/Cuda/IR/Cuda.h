@@ -13,6 +13,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include "dialects/Cuda/IR/CudaDialect.h.inc"
+#include "dialects/Cuda/IR/CudaEnums.h.inc"
 
 #define GET_TYPEDEF_CLASSES
 #include "dialects/Cuda/IR/CudaTypes.h.inc"

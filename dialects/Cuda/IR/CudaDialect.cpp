@@ -14,6 +14,7 @@ using namespace pkb;
 using namespace pkb::cuda;
 
 #include "dialects/Cuda/IR/CudaDialect.cpp.inc"
+#include "dialects/Cuda/IR/CudaEnums.cpp.inc"
 #include "dialects/Cuda/IR/CudaOpInterfaces.cpp.inc"
 
 #define GET_TYPEDEF_CLASSES

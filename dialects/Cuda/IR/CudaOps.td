@@ -8,6 +8,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "dialects/Comm/IR/CommAttrs.td"
 include "dialects/Comm/IR/CommEnums.td"
+include "dialects/Cuda/IR/CudaEnums.td"
 include "dialects/Cuda/IR/CudaInterfaces.td"
 include "dialects/Cuda/IR/CudaTypes.td"
 include "dialects/Xfer/IR/XferAttrs.td"
@@ -19,7 +20,7 @@ include "dialects/Xfer/IR/XferAttrs.td"
 def Cuda_KernelOp : Cuda_Op<"kernel", [IsolatedFromAbove, Symbol, NoTerminator, SingleBlock]> {
   let summary = "a kernel: `PKB_KERNEL(name, threads, min_blocks, ranks, pointers)`";
   let description = [{
-    `blocks` is the grid it is launched with and the largest for which it has been proved; every rank launches the same. `summary`
+    `blocks` is the grid it is launched with, and which its body assumes; every rank launches the same. `summary`
     becomes the comment above the kernel, `predicted_us` (microseconds of one launch) and `sent_bytes` (what one rank stores to its peers) fields of the
     manifest's steps. `region_bytes` is what it needs of its channel's symmetric region.
 
@@ -105,13 +106,23 @@ class Cuda_IndexOp<string mnemonic, string summaryText> : Cuda_Op<mnemonic, [Pur
 
 def Cuda_RankOp : Cuda_IndexOp<"rank", "`pkb::rank(args)`: this rank's number in the group">;
 def Cuda_BlockIndexOp : Cuda_IndexOp<"block_index", "`pkb::block_index()`">;
-def Cuda_GridBlocksOp : Cuda_IndexOp<"grid_blocks", "`pkb::grid_blocks()`">;
 
 def Cuda_ChunkCountOp : Cuda_Op<"chunk_count", [Pure]> {
   let summary = "`pkb::chunk_count(chunks, block, blocks)`: how many of `chunks` chunks a block has, block + i * blocks being its i-th";
   let arguments = (ins Index:$chunks, Index:$block, Index:$blocks);
   let results = (outs Index:$result);
   let assemblyFormat = "$chunks `,` $block `,` $blocks attr-dict";
+}
+
+def Cuda_VectorsOp : Cuda_Op<"vectors", [Pure]> {
+  let summary = "`pkb::vectors<lanes>(length)`: how many vectors hold `length` elements";
+  let description = [{
+    **Constraints:**
+    * `vectors_c1`: a vector has at least one lane.
+  }];
+  let arguments = (ins Index:$length, ConfinedAttr<I64Attr, [IntPositive]>:$lanes); // vectors_c1
+  let results = (outs Index:$count);
+  let assemblyFormat = "$length `of` $lanes attr-dict";
 }
 
 def Cuda_TableOp : Cuda_Op<"table", [Pure]> {
@@ -166,10 +177,21 @@ def Cuda_AdvanceOp : Cuda_Op<"advance", [Pure]> {
 //===----------------------------------------------------------------------===//
 
 def Cuda_EpochBeginOp : Cuda_Op<"epoch_begin", [Cuda_SitedOpInterface, MemoryEffects<[MemRead]>]> {
-  let summary = "`pkb::epoch_begin<site>(args)`: number of this call on the channel, from 1";
+  let summary = "`pkb::epoch_begin<site>(args)`: asks for the number of this call on the channel";
   let arguments = (ins I64Attr:$site);
-  let results = (outs Index:$epoch);
+  let results = (outs Cuda_TicketType:$ticket);
   let assemblyFormat = "`site` $site attr-dict";
+}
+
+def Cuda_EpochOp : Cuda_Op<"epoch", [Pure]> {
+  let summary = "`pkb::epoch(ticket)`: number of this call on the channel, from 1";
+  let description = [{
+    A thread waits for `epoch_begin` here. The result is the same anywhere; where the op stands is a matter of speed: loads before it are under way at the
+    same time.
+  }];
+  let arguments = (ins Cuda_TicketType:$ticket);
+  let results = (outs Index:$epoch);
+  let assemblyFormat = "$ticket attr-dict";
 }
 
 def Cuda_EpochEndOp : Cuda_Op<"epoch_end", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>]> {
@@ -214,17 +236,20 @@ def Cuda_WaitBlocksOp : Cuda_Op<"wait_blocks", [Cuda_SitedOpInterface, MemoryEff
 //===----------------------------------------------------------------------===//
 
 def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
-  let summary = "`pkb::for_each<unroll>(count, load, store)`: the vectors of a chunk, spread over the threads of the block";
+  let summary = "`pkb::for_each<unroll>(count, load, store)`: vectors, spread over threads";
   let description = [{
     `load` maps the number of a vector to values, `store` takes the number and these values. A thread runs `load` for `unroll` of its vectors
-    before `store` for the first of them. With `in_row` it is `pkb::for_each_in_row`: the vectors of a row, spread over the lanes of its warp.
+    before `store` for the first of them.
+    * `block`: the vectors of a chunk, spread over the threads of the block;
+    * `once`: `pkb::for_each_once`, the same where no thread has more than `unroll` vectors;
+    * `row`: `pkb::for_each_in_row`, the vectors of a row, spread over the lanes of its warp.
 
     **Constraints:**
     * `for_each_c1`: `load` has one index argument and yields the values that `store` takes after its index argument.
   }];
-  let arguments = (ins Index:$count, I64Attr:$unroll, UnitAttr:$in_row);
+  let arguments = (ins Index:$count, I64Attr:$unroll, Cuda_SpreadAttr:$spread);
   let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$store);
-  let assemblyFormat = "$count (`in_row` $in_row^)? `unroll` $unroll attr-dict-with-keyword custom<LoadStore>($load, $store)";
+  let assemblyFormat = "$spread $count `unroll` $unroll attr-dict-with-keyword custom<LoadStore>($load, $store)";
   let hasVerifier = 1;
 }
 

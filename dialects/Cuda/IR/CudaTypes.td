@@ -11,4 +11,9 @@ def Cuda_PtrType : TypeDef<Cuda_Dialect, "Ptr"> {
   let summary = "a byte address on the device: of ordinary memory or of a rank's region";
 }
 
+def Cuda_TicketType : TypeDef<Cuda_Dialect, "Ticket"> {
+  let mnemonic = "ticket";
+  let summary = "what a kernel has asked for the number of its call with";
+}
+
 #endif // PKB_DIALECTS_CUDA_IR_CUDATYPES_TD

@@ -87,8 +87,8 @@ static StringRef hintFor(Operation *op) {
   return llvm::TypeSwitch<Operation *, StringRef>(op)
       .Case([](cuda::RankOp) { return "me"; })
       .Case([](cuda::BlockIndexOp) { return "block"; })
-      .Case([](cuda::GridBlocksOp) { return "blocks"; })
-      .Case([](cuda::EpochBeginOp) { return "epoch"; })
+      .Case([](cuda::EpochBeginOp) { return "ticket"; })
+      .Case([](cuda::EpochOp) { return "epoch"; })
       .Case([](cuda::ChunkCountOp) { return "mine"; })
       .Case([](cuda::StagingOp) { return "half"; })
       .Case([](cuda::LLSlotOp) { return "lines"; })
@@ -216,10 +216,11 @@ std::string KernelPrinter::expression(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case([](cuda::RankOp) { return "pkb::rank(args)"; })
       .Case([](cuda::BlockIndexOp) { return "pkb::block_index()"; })
-      .Case([](cuda::GridBlocksOp) { return "pkb::grid_blocks()"; })
       .Case([](cuda::EpochBeginOp begin) {
-        return formatv("int64_t(pkb::epoch_begin<{0}>(args))", begin.getSite()).str();
+        return formatv("pkb::epoch_begin<{0}>(args)", begin.getSite()).str();
       })
+      .Case([&](cuda::EpochOp epoch) { return formatv("int64_t(pkb::epoch({0}))", use(epoch.getTicket())).str(); })
+      .Case([&](cuda::VectorsOp vectors) { return formatv("pkb::vectors<{0}>({1})", vectors.getLanes(), use(vectors.getLength())).str(); })
       .Case([&](cuda::ChunkCountOp count) {
         return formatv("pkb::chunk_count({0}, {1}, {2})", use(count.getChunks()), use(count.getBlock()), use(count.getBlocks()))
             .str();
@@ -301,7 +302,8 @@ LogicalResult KernelPrinter::printLambda(Block &block) {
 }
 
 LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
-  line() << formatv("pkb::{0}<{1}>({2}, ", loop.getInRow() ? "for_each_in_row" : "for_each", loop.getUnroll(), use(loop.getCount()));
+  StringRef function = loop.getSpread() == cuda::Spread::Row ? "for_each_in_row" : loop.getSpread() == cuda::Spread::Once ? "for_each_once" : "for_each";
+  line() << formatv("pkb::{0}<{1}>({2}, ", function, loop.getUnroll(), use(loop.getCount()));
   if (failed(printLambda(loop.getLoad().front())))
     return failure();
   os << ", ";

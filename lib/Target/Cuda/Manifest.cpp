@@ -351,7 +351,7 @@ void ManifestBuilder::addKernels() {
     kernels.push_back(json::Object{{"name", kernel.getSymName()},
                                    {"block", static_cast<int64_t>(kernel.getThreads())},
                                    {"min_blocks", static_cast<int64_t>(kernel.getMinBlocks())},
-                                   {"grid", json::Array{1, static_cast<int64_t>(kernel.getBlocks())}},
+                                   {"grid", json::Array{static_cast<int64_t>(kernel.getBlocks()), static_cast<int64_t>(kernel.getBlocks())}},
                                    {"ranks", static_cast<int64_t>(kernel.getRanks())},
                                    {"pointers", static_cast<int64_t>(kernel.getPointers())},
                                    {"mechanism", xfer::stringifyMechanism(kernel.getMechanism())}});

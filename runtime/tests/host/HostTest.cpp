@@ -118,7 +118,7 @@ std::string AllReduce::text() const {
   kernel << "#include \"pkb_rt/device.h\"\n\n// model.py:8 all_reduce sum f32, one-shot push\nPKB_KERNEL(all_reduce_0, "
             "128, 1, "
          << ranks << ", 2) {\n"
-         << R"(  const uint64_t epoch = pkb::epoch_begin<1>(args);
+         << R"(  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   const int64_t parity = int64_t(epoch & 1);
   const int64_t me = pkb::rank(args);
   const int64_t block = pkb::block_index();

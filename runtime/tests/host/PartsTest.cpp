@@ -84,7 +84,7 @@ namespace {
 
 const char kKernel[] = R"(#include "pkb_rt/device.h"
 PKB_KERNEL(scale, 128, 1, 2, 2) {
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   pkb::for_each<4>(1000, [&](int64_t i) { return pkb::load<pkb::bf16, 8>(pkb::pointer(args, 0), i, 8000); },
                    [&](int64_t i, const auto &v) { pkb::store(pkb::pointer(args, 1), i, 8000, v); });
   pkb::block_barrier<2>(args);

@@ -23,7 +23,7 @@ KERNEL = """
 
 // sum over two ranks of LENGTH f32, pushed by one block
 PKB_KERNEL(all_reduce_0, 128, 1, 2, 2) {
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   const int64_t me = pkb::rank(args);
   const char *src = pkb::pointer(args, 0);
   char *dst = pkb::pointer(args, 1);
@@ -75,7 +75,7 @@ def doubling_text():
     )
     return text[: text.index("#include")] + """#include "pkb_rt/device.h"
 PKB_KERNEL(copy, 128, 1, 1, 2) {
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   pkb::for_each<1>(4, [&](int64_t i) { return pkb::load<float, 4>(pkb::pointer(args, 0), i, 15) * pkb::splat<float, 4>(2.0f); },
                [&](int64_t i, const auto &v) { pkb::store(pkb::pointer(args, 1), i, 15, v); });
   pkb::epoch_end<2>(args, epoch);

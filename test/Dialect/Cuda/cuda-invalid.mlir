@@ -75,7 +75,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   %n = cuda.rank
   %p = cuda.pointer %n
   // expected-error @+1 {{'cuda.for_each' op load must have one index argument}}
-  cuda.for_each %n unroll 1 load {
+  cuda.for_each block %n unroll 1 load {
   ^bb0:
     cuda.yield
   } store {
@@ -91,7 +91,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   %n = cuda.rank
   %p = cuda.pointer %n
   // expected-error @+1 {{'cuda.for_each' op load must end with cuda.yield}}
-  cuda.for_each %n unroll 1 load {
+  cuda.for_each block %n unroll 1 load {
   ^bb0(%i: index):
     %m = cuda.rank
   } store {
@@ -107,7 +107,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   %n = cuda.rank
   %p = cuda.pointer %n
   // expected-error @+1 {{'cuda.for_each' op load must end with cuda.yield}}
-  cuda.for_each %n unroll 1 load {
+  cuda.for_each block %n unroll 1 load {
   ^bb0(%i: index):
   } store {
   ^bb0(%i: index):
@@ -122,7 +122,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   %n = cuda.rank
   %p = cuda.pointer %n
   // expected-error @+1 {{'cuda.for_each' op store must have an index argument and 1 more, got: 1}}
-  cuda.for_each %n unroll 1 load {
+  cuda.for_each block %n unroll 1 load {
   ^bb0(%i: index):
     %v = cuda.load %p[%i] length %n : vector<4xf32>
     cuda.yield %v : vector<4xf32>
@@ -139,7 +139,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   %n = cuda.rank
   %p = cuda.pointer %n
   // expected-error @+1 {{'cuda.for_each' op store must take the yielded 'vector<4xf32>', got: 'vector<8xf32>'}}
-  cuda.for_each %n unroll 1 load {
+  cuda.for_each block %n unroll 1 load {
   ^bb0(%i: index):
     %v = cuda.load %p[%i] length %n : vector<4xf32>
     cuda.yield %v : vector<4xf32>
@@ -156,7 +156,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   %n = cuda.rank
   %p = cuda.pointer %n
   // expected-error @+1 {{'cuda.for_each' op store must have an index argument and 1 more, got: 2}}
-  cuda.for_each %n unroll 1 load {
+  cuda.for_each block %n unroll 1 load {
   ^bb0(%i: index):
     %v = cuda.load %p[%i] length %n : vector<4xf32>
     cuda.yield %v : vector<4xf32>
@@ -248,4 +248,14 @@ func.func @f(%p: !cuda.ptr, %n: index, %v: vector<4xf32>) {
   // expected-error @+1 {{'cuda.store_strided' op must have as many strides as sizes, at least one, got: 0 and 0}}
   cuda.store_strided %v to %p[%n] left %n sizes [] strides [] : vector<4xf32>
   return
+}
+
+// -----
+
+// vectors_c1: no lanes.
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
+    pointers = 1 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
+  %n = cuda.rank
+  // expected-error @+1 {{attribute 'lanes' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
+  %v = cuda.vectors %n of 0
 }

@@ -30,14 +30,16 @@ cuda.kernel @nothing attributes {blocks = 1 : i64, group = #comm.group<[[0]]>, m
 // CHECK-SAME: threads = 1024 : i64
 cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
     min_blocks = 2 : i64, pointers = 2 : i64, ranks = 2 : i64, region_bytes = 5000000 : i64, summary = "all", threads = 1024 : i64} {
-  // CHECK-NEXT: %[[EPOCH:.*]] = cuda.epoch_begin site 1
-  %epoch = cuda.epoch_begin site 1
+  // CHECK-NEXT: %[[TICKET:.*]] = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  // CHECK-NEXT: %[[EPOCH:.*]] = cuda.epoch %[[TICKET]]
+  %epoch = cuda.epoch %ticket
   // CHECK-NEXT: %[[ME:.*]] = cuda.rank
   %me = cuda.rank
   // CHECK-NEXT: %[[BLOCK:.*]] = cuda.block_index
   %block = cuda.block_index
-  // CHECK-NEXT: %[[BLOCKS:.*]] = cuda.grid_blocks
-  %blocks = cuda.grid_blocks
+  // CHECK-NEXT: %[[BLOCKS:.*]] = cuda.vectors %[[BLOCK]] of 24
+  %blocks = cuda.vectors %block of 24
   // CHECK-NEXT: %[[COUNT:.*]] = cuda.chunk_count %[[BLOCKS]], %[[BLOCK]], %[[BLOCKS]]
   %count = cuda.chunk_count %blocks, %block, %blocks
   // CHECK-NEXT: cuda.table [3, -1] at %[[ME]]
@@ -56,8 +58,8 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   %at = cuda.advance %pointer, %count
   // CHECK-NEXT: %[[MARK:.*]] = cuda.flag_value %[[EPOCH]], %[[COUNT]]
   %mark = cuda.flag_value %epoch, %count
-  // CHECK-NEXT: cuda.for_each %[[COUNT]] unroll 4 load {
-  cuda.for_each %count unroll 4 load {
+  // CHECK-NEXT: cuda.for_each block %[[COUNT]] unroll 4 load {
+  cuda.for_each block %count unroll 4 load {
   // CHECK-NEXT: (%[[I:.*]]: index):
   ^bb0(%i: index):
     // CHECK-NEXT: %[[A:.*]] = cuda.load %[[AT]][%[[I]]] length %[[COUNT]] : vector<4xf32>
@@ -88,8 +90,8 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   // CHECK-NEXT: cuda.wait_blocks %[[MARK]] site 66
   cuda.wait_blocks %mark site 66
   // Nothing to store: the loop yields nothing.
-  // CHECK-NEXT: cuda.for_each %[[COUNT]] unroll 1 load {
-  cuda.for_each %count unroll 1 load {
+  // CHECK-NEXT: cuda.for_each once %[[COUNT]] unroll 1 load {
+  cuda.for_each once %count unroll 1 load {
   ^bb0(%i: index):
     // CHECK: cuda.yield{{$}}
     cuda.yield

@@ -68,7 +68,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must have a name that is an identifier of C, got: all-reduce}}
 cuda.kernel @"all-reduce" attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 
@@ -81,7 +82,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must be for the ranks of its group (2), got: 3}}
 cuda.kernel @ranks attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 3 : i64, region_bytes = 10000000 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 
@@ -94,7 +96,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must be for at most 64 ranks, got: 65}}
 cuda.kernel @large attributes {blocks = 2 : i64, group = #comm.group<[[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63, 64]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 65 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 
@@ -107,7 +110,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must have region_bytes of at least 6361088 (flags and LL lines of 2 ranks), got: 4096}}
 cuda.kernel @small attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 4096 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 
@@ -120,7 +124,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must have at most 256 blocks, got: 257}}
 cuda.kernel @blocks attributes {blocks = 257 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 
@@ -133,7 +138,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must have at most 2048 threads resident on a multiprocessor, got: 3 blocks of 1024}}
 cuda.kernel @threads attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 3 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 1024 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 
@@ -146,8 +152,10 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must read its epoch once, at its top level, got: 2}}
 cuda.kernel @twice attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
-  %again = cuda.epoch_begin site 3
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
+  %second = cuda.epoch_begin site 3
+  %again = cuda.epoch %second
   cuda.epoch_end %epoch site 2
 }
 
@@ -160,7 +168,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must end its epoch once, as its last operation, got: 1}}
 cuda.kernel @early attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
   cuda.block_barrier site 3
 }
@@ -174,7 +183,8 @@ func.func @main() {
 // expected-error @+1 {{'cuda.kernel' op must end its epoch once, as its last operation, got: 0}}
 cuda.kernel @never attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
 }
 
 // -----
@@ -185,7 +195,8 @@ func.func @main() {
 }
 cuda.kernel @no_form attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   // expected-error @+1 {{'arith.shli' op has no form in the emitted text}}
@@ -211,7 +222,8 @@ func.func @main() {
 }
 cuda.kernel @carries attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   // expected-error @+1 {{'arith.constant' op must be an integer or a vector of one number to be emitted, got: dense<[1.000000e+00, 2.000000e+00]> : vector<2xf32>}}
@@ -238,12 +250,13 @@ func.func @main() {
 }
 cuda.kernel @no_type attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   // expected-error @+1 {{'arith.constant' op must have a result that the device header has a type for, got: 'i32'}}
   %a = arith.constant 1 : i32
   %zero = arith.constant 0 : index
   %p = cuda.pointer %zero
-  cuda.for_each %zero unroll 1 load {
+  cuda.for_each block %zero unroll 1 load {
   ^bb0(%i: index):
     // expected-error @+1 {{'cuda.load' op must have a result that the device header has a type for, got: 'vector<5xf32>'}}
     %v = cuda.load %p[%i] length %i : vector<5xf32>
@@ -264,7 +277,8 @@ func.func @main() {
 }
 cuda.kernel @pointer attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   %two = arith.constant 2 : index
   // expected-error @+1 {{'cuda.pointer' op must be one of the kernel's 2 pointers, got: 2}}
   %p = cuda.pointer %two
@@ -279,9 +293,10 @@ func.func @main() {
 }
 cuda.kernel @divergent attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   %one = arith.constant 1 : index
-  cuda.for_each %one unroll 1 load {
+  cuda.for_each block %one unroll 1 load {
   ^bb0(%i: index):
     // expected-error @+1 {{'cuda.block_barrier' op must not stand in cuda.for_each, which each thread runs by itself}}
     cuda.block_barrier site 3
@@ -302,7 +317,8 @@ func.func @main() {
 }
 cuda.kernel @sites attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   // expected-note @+1 {{the other operation of this site}}
   cuda.block_barrier site 7
   // expected-error @+1 {{'cuda.block_barrier' op must have a site of its own, got: 7}}
@@ -320,14 +336,15 @@ func.func @main() {
 }
 cuda.kernel @rows attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   %one = arith.constant 1 : index
   cuda.for_each_row %one {
   ^bb0(%row: index):
     // expected-error @+1 {{'cuda.block_barrier' op must not stand in cuda.for_each_row, which each warp runs by itself}}
     cuda.block_barrier site 3
-    // expected-error @+1 {{'cuda.for_each' op must be in_row exactly in cuda.for_each_row}}
-    cuda.for_each %one unroll 1 load {
+    // expected-error @+1 {{'cuda.for_each' op must be spread over a row exactly in cuda.for_each_row, got: block}}
+    cuda.for_each block %one unroll 1 load {
     ^bb0(%i: index):
       cuda.yield
     } store {

@@ -17,7 +17,8 @@ memref.global "private" constant @three : memref<8xf32> = dense<3.0>
 // CHECK-LABEL: cuda.kernel @push
 cuda.kernel @push attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   %me = cuda.rank
   %block = cuda.block_index
   %zero = arith.constant 0 : index
@@ -28,7 +29,7 @@ cuda.kernel @push attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, m
   %half = cuda.staging %parity
   %source = cuda.pointer %zero
   %slot = cuda.region %peer, %half
-  cuda.for_each %one unroll 1 load {
+  cuda.for_each block %one unroll 1 load {
   ^bb0(%i: index):
     %v = cuda.load %source[%i] length %many : vector<4xf32>
     %twice = arith.addf %v, %v : vector<4xf32>
@@ -60,12 +61,14 @@ func.func @main() {
 // CHECK-LABEL: cuda.kernel @first
 cuda.kernel @first attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 2
 }
 // CHECK-LABEL: cuda.kernel @second
 cuda.kernel @second attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 3
+  %ticket = cuda.epoch_begin site 3
+  %epoch = cuda.epoch %ticket
   cuda.epoch_end %epoch site 4
 }

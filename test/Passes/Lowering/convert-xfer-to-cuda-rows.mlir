@@ -29,7 +29,7 @@
 // One number per row is stored by one lane.
 // CHECK: scf.if
 // CHECK: cuda.store %[[TOTAL]]
-// CHECK: cuda.for_each %{{.*}} in_row unroll 2 load {
+// CHECK: cuda.for_each row %{{.*}} unroll 2 load {
 // CHECK: cuda.load %{{.*}} : vector<4xf32>
 // CHECK: } store {
 // CHECK: %[[WIDE:.*]] = cuda.widen %[[TOTAL]] : vector<1xf32> -> vector<4xf32>

@@ -15,16 +15,15 @@ func.func @main(%x: memref<40xbf16>, %y: memref<80xbf16>) {
 // CHECK-SAME: mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64, pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361856 : i64,
 // CHECK-SAME: sent_bytes = 80 : i64,
 // CHECK-SAME: threads = 64 : i64
-// CHECK: %[[EPOCH:.*]] = cuda.epoch_begin site 1
-// CHECK: %[[PARITY:.*]] = arith.andi %[[EPOCH]],
+// CHECK: %[[TICKET:.*]] = cuda.epoch_begin site 1
 // CHECK: %[[ME:.*]] = cuda.rank
 // CHECK: %[[BLOCK:.*]] = cuda.block_index
-// CHECK: %[[BLOCKS:.*]] = cuda.grid_blocks
 // CHECK: %[[CHUNKS:.*]] = arith.constant 3 : index
+// CHECK: %[[BLOCKS:.*]] = arith.constant 2 : index
 // CHECK: %[[MINE:.*]] = cuda.chunk_count %[[CHUNKS]], %[[BLOCK]], %[[BLOCKS]]
 // CHECK: scf.for %[[STEP:.*]] = %{{.*}} to %[[MINE]]
 // CHECK-NOT: scf.if
-// CHECK: %[[SKIPPED:.*]] = arith.muli %[[STEP]], %[[BLOCKS]]
+// CHECK: %[[SKIPPED:.*]] = arith.muli %[[STEP]],
 // CHECK: %[[NUMBER:.*]] = arith.addi %[[SKIPPED]], %[[BLOCK]]
 // CHECK: %[[CHUNK:.*]] = arith.constant 32 : index
 // CHECK: %[[START:.*]] = arith.muli %[[NUMBER]], %[[CHUNK]]
@@ -32,28 +31,34 @@ func.func @main(%x: memref<40xbf16>, %y: memref<80xbf16>) {
 // CHECK: %[[LEFT:.*]] = arith.subi %[[ALL]], %[[START]]
 // CHECK: %[[LENGTH:.*]] = arith.minsi %[[LEFT]], %{{.*}}
 // CHECK: %[[SLOT:.*]] = arith.remui %[[STEP]], %{{.*}}
-// CHECK: %[[HALF:.*]] = cuda.staging %[[PARITY]]
-// CHECK: %[[THERE:.*]] = cuda.region %[[PEER:[^,]*]], %{{.*}}
-// CHECK: cuda.for_each %{{.*}} unroll 2 load {
+// A thread has one vector at most: it waits for the epoch, on which the place in the region depends, behind its load.
+// CHECK: %[[COUNT:.*]] = cuda.vectors %[[LENGTH]] of 16
+// CHECK-NOT: cuda.epoch %
+// CHECK: cuda.for_each once %[[COUNT]] unroll 2 load {
 // CHECK: %[[V:.*]] = cuda.load %{{.*}}[%{{.*}}] length %[[LENGTH]] : vector<16xi8>
 // CHECK: cuda.yield %[[V]]
 // CHECK: } store {
 // CHECK: (%{{.*}}: index, %[[V:.*]]: vector<16xi8>):
+// CHECK: %[[NOW:.*]] = cuda.epoch %[[TICKET]]
+// CHECK: %[[PARITY:.*]] = arith.andi %[[NOW]],
+// CHECK: %[[HALF:.*]] = cuda.staging %[[PARITY]]
+// CHECK: %[[THERE:.*]] = cuda.region %[[PEER:[^,]*]], %{{.*}}
 // CHECK: cuda.store_peer %[[V]] to %[[THERE]]
 // The own part goes to its place in the result in the same loop.
 // CHECK: cuda.store %[[V]] to %{{.*}} length %[[LENGTH]]
 // CHECK: cuda.block_barrier site 2
 // CHECK: %[[ONE:.*]] = arith.addi %[[STEP]], %{{.*}}
+// CHECK: %[[EPOCH:.*]] = cuda.epoch %[[TICKET]]
 // CHECK: %[[MARK:.*]] = cuda.flag_value %[[EPOCH]], %[[ONE]]
 // CHECK: cuda.signal %{{.*}} block %[[BLOCK]] value %[[MARK]] site 3
 // CHECK: %[[AGAIN:.*]] = arith.addi %[[STEP]], %{{.*}}
-// CHECK: %[[WANTED:.*]] = cuda.flag_value %[[EPOCH]], %[[AGAIN]]
+// CHECK: %[[WANTED:.*]] = cuda.flag_value %{{.*}}, %[[AGAIN]]
 // CHECK: cuda.wait %{{.*}} block %[[BLOCK]] value %[[WANTED]] site 4
 // CHECK: cuda.block_barrier site 5
 // CHECK: %[[HERE:.*]] = cuda.region %[[ME]],
 // CHECK: cuda.load_staged %[[HERE]]
 // CHECK: cuda.store
-// CHECK: cuda.epoch_end %[[EPOCH]] site 6
+// CHECK: cuda.epoch_end %{{.*}} site 6
 xfer.kernel @staged group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 0, slots = 2, unroll = 2>) implements all_gather {
 ^bb0(%in: memref<40xbf16>, %out: memref<80xbf16>):
@@ -156,27 +161,33 @@ xfer.kernel @sum group(<[[0, 1, 2, 3]]>)
 // CHECK-NOT: cuda.block_barrier
 // CHECK-NOT: cuda.signal
 // CHECK-NOT: cuda.wait
-// CHECK: %[[EPOCH:.*]] = cuda.epoch_begin site 1
-// CHECK: %[[PARITY:.*]] = arith.andi %[[EPOCH]],
+// CHECK: %[[TICKET:.*]] = cuda.epoch_begin site 1
 // CHECK: %[[ME:.*]] = cuda.rank
 // CHECK: scf.for
 // CHECK: scf.for
 // CHECK: %[[PEER:.*]] = arith.remui
 // CHECK: %[[IN:.*]] = arith.addi %{{.*}}, %[[PEER]]
 // CHECK: cuda.pointer %[[IN]]
+// CHECK: cuda.for_each once
+// CHECK: } store {
+// CHECK: %[[NOW:.*]] = cuda.epoch %[[TICKET]]
+// CHECK: %[[PARITY:.*]] = arith.andi %[[NOW]],
 // CHECK: %[[LINES:.*]] = cuda.ll_slot %[[PARITY]], %[[ME]]
 // CHECK: %[[BYTES:.*]] = arith.muli %{{.*}}, %{{.*}}
 // CHECK: %[[OFFSET:.*]] = arith.addi %[[LINES]], %[[BYTES]]
 // CHECK: %[[THERE:.*]] = cuda.region %[[PEER]], %[[OFFSET]]
+// CHECK: %[[EPOCH:.*]] = cuda.epoch %[[TICKET]]
 // CHECK: cuda.store_ll %{{.*}} to %[[THERE]][%{{.*}}] epoch %[[EPOCH]] site 2
 // CHECK: cuda.store
 // CHECK: scf.for
 // CHECK: %[[FROM:.*]] = arith.remui
-// CHECK: %[[THEIRS:.*]] = cuda.ll_slot %[[PARITY]], %[[FROM]]
+// CHECK: %[[AGAIN:.*]] = cuda.epoch %[[TICKET]]
+// CHECK: %[[SAME:.*]] = arith.andi %[[AGAIN]],
+// CHECK: %[[THEIRS:.*]] = cuda.ll_slot %[[SAME]], %[[FROM]]
 // CHECK: %[[HERE:.*]] = cuda.region %[[ME]],
-// CHECK: cuda.load_ll %[[HERE]][%{{.*}}] epoch %[[EPOCH]] site 3
+// CHECK: cuda.load_ll %[[HERE]][%{{.*}}] epoch %{{.*}} site 3
 // CHECK-NOT: cuda.block_barrier
-// CHECK: cuda.epoch_end %[[EPOCH]] site 4
+// CHECK: cuda.epoch_end %{{.*}} site 4
 func.func @main() {
   return
 }
@@ -215,13 +226,13 @@ xfer.kernel @lines group(<[[0, 1]]>)
 
 // Chunks of whole groups are packed: vectors of 48 bytes, and a group of 1536 bytes lies in 2048 bytes of lines.
 // CHECK-LABEL: cuda.kernel @packed
+// CHECK: cuda.load %{{.*}}[%{{.*}}] length %{{.*}} : vector<48xi8>
 // CHECK: %[[LINES:.*]] = cuda.ll_slot
 // CHECK: %[[FOUR:.*]] = arith.constant 4 : index
 // CHECK: %[[BEFORE:.*]] = arith.muli %[[START:.*]], %[[FOUR]]
 // CHECK: %[[THREE:.*]] = arith.constant 3 : index
 // CHECK: %[[BYTES:.*]] = arith.divui %[[BEFORE]], %[[THREE]]
 // CHECK: arith.addi %[[LINES]], %[[BYTES]]
-// CHECK: cuda.load %{{.*}}[%{{.*}}] length %{{.*}} : vector<48xi8>
 // CHECK: cuda.store_ll %{{.*}} : vector<48xi8>
 // CHECK: cuda.load_ll %{{.*}} : vector<48xi8>
 func.func @main() {

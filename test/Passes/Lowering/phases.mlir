@@ -14,16 +14,16 @@
 // XFER: xfer.load %[[L]] chunk
 // The flags count on: the second phase's behind the chunks that the block has had in the first.
 // CUDA-LABEL: cuda.kernel @fused_0
-// CUDA: %[[MINE:.*]] = cuda.chunk_count
+// CUDA: %[[MINE:.*]] = arith.constant 5 : index
 // CUDA: scf.for
 // CUDA: cuda.signal
 // CUDA: cuda.wait
 // CUDA: cuda.block_barrier
 // CUDA-NOT: cuda.wait_blocks
-// CUDA: cuda.chunk_count
 // CUDA: scf.for
 // CUDA: %[[STEP:.*]] = arith.addi %{{.*}}, %{{.*}} : index
 // CUDA: %[[COUNT:.*]] = arith.addi %[[MINE]], %{{.*}} : index
+// CUDA-NEXT: cuda.epoch
 // CUDA-NEXT: cuda.flag_value %{{.*}}, %[[COUNT]]
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @main(%x: tensor<80xf32>) -> tensor<80xf32> {
@@ -89,7 +89,6 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
   // XFER: xfer.load %[[SLICE]] chunk
   // CUDA-LABEL: cuda.kernel @fused_2
   // CUDA: cuda.wait_blocks
-  // CUDA: scf.for
   // CUDA: cuda.pointer
   // CUDA-NEXT: %[[BYTES:.*]] = arith.constant 12 : index
   // CUDA-NEXT: cuda.advance %{{.*}}, %[[BYTES]]

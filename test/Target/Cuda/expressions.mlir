@@ -11,7 +11,8 @@ func.func @main() {
 // CHECK: PKB_KERNEL(scalars,
 cuda.kernel @scalars attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 0 : i64, ranks = 2 : i64, region_bytes = 7000000 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 1
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
   // CHECK: const int64_t me = pkb::rank(args);
   %x = cuda.rank
   // CHECK-NEXT: const int64_t block = pkb::block_index();
@@ -79,11 +80,12 @@ cuda.kernel @scalars attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>
 // CHECK: PKB_KERNEL(vectors,
 cuda.kernel @vectors attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 1 : i64,
     pointers = 1 : i64, ranks = 2 : i64, region_bytes = 7000000 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 6
+  %ticket = cuda.epoch_begin site 6
+  %epoch = cuda.epoch %ticket
   %zero = arith.constant 0 : index
   %first = arith.cmpi eq, %epoch, %zero : index
   %p = cuda.pointer %zero
-  cuda.for_each %zero unroll 1 load {
+  cuda.for_each block %zero unroll 1 load {
   ^bb0(%i: index):
     // CHECK: const auto v = pkb::load<double, 2>(
     %f64 = cuda.load %p[%i] length %zero : vector<2xf64>

@@ -17,18 +17,20 @@ func.func @main(%in: memref<8xf32>) {
 // CHECK-NEXT: PKB_KERNEL(every_op, /*threads=*/1024, /*min_blocks=*/2, /*ranks=*/2, /*pointers=*/2) {
 cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>, min_blocks = 2 : i64,
     pointers = 2 : i64, ranks = 2 : i64, region_bytes = 7000000 : i64, summary = "first\0Asecond\\third\\", threads = 1024 : i64} {
-  // CHECK-NEXT: const int64_t epoch = int64_t(pkb::epoch_begin<1>(args));
-  %epoch = cuda.epoch_begin site 1
+  // CHECK-NEXT: const auto ticket = pkb::epoch_begin<1>(args);
+  %ticket = cuda.epoch_begin site 1
+  // CHECK-NEXT: const int64_t epoch = int64_t(pkb::epoch(ticket));
+  %epoch = cuda.epoch %ticket
   // CHECK-NEXT: const int64_t me = pkb::rank(args);
   %me = cuda.rank
   // CHECK-NEXT: const int64_t block = pkb::block_index();
   %block = cuda.block_index
-  // CHECK-NEXT: const int64_t blocks = pkb::grid_blocks();
-  %blocks = cuda.grid_blocks
-  // CHECK-NEXT: const int64_t mine = pkb::chunk_count(7, block, blocks);
+  // CHECK-NEXT: const int64_t n = pkb::vectors<24>(block);
+  %blocks = cuda.vectors %block of 24
+  // CHECK-NEXT: const int64_t mine = pkb::chunk_count(7, block, n);
   %seven = arith.constant 7 : index
   %mine = cuda.chunk_count %seven, %block, %blocks
-  // CHECK-NEXT: const int64_t n = pkb::table<3, -1>(me);
+  // CHECK-NEXT: const int64_t n_1 = pkb::table<3, -1>(me);
   %entry = cuda.table [3, -1] at %me
   // CHECK-NEXT: char *const tensor = pkb::pointer(args, 1);
   %one = arith.constant 1 : index
@@ -54,7 +56,7 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   // CHECK-NEXT: pkb::wait<4>(args, me, block, mark);
   cuda.wait %me block %block value %mark site 4
   // CHECK-NEXT: pkb::for_each<4>(mine, [&](int64_t i) {
-  cuda.for_each %mine unroll 4 load {
+  cuda.for_each block %mine unroll 4 load {
   ^bb0(%i: index):
     // CHECK-NEXT: const auto v = pkb::load<float, 4>(at, i, 7);
     %a = cuda.load %at[%i] length %seven : vector<4xf32>
@@ -84,7 +86,7 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   // CHECK-NEXT: }, [&](int64_t i_3, const auto &value_2) {
   // CHECK-NEXT: pkb::store(tensor, i_3, 1, value_2);
   // CHECK-NEXT: });
-  cuda.for_each %one unroll 1 load {
+  cuda.for_each block %one unroll 1 load {
   ^bb0(%i: index):
     %a = cuda.load %tensor[%i] length %one : vector<4xf32>
     cuda.yield %a : vector<4xf32>
@@ -92,10 +94,10 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   ^bb0(%i: index, %a: vector<4xf32>):
     cuda.store %a to %tensor[%i] length %one : vector<4xf32>
   }
-  // CHECK-NEXT: pkb::for_each<1>(1, [&](int64_t) {
+  // CHECK-NEXT: pkb::for_each_once<1>(1, [&](int64_t) {
   // CHECK-NEXT: }, [&](int64_t) {
   // CHECK-NEXT: });
-  cuda.for_each %one unroll 1 load {
+  cuda.for_each once %one unroll 1 load {
   ^bb0(%i: index):
     cuda.yield
   } store {
@@ -110,11 +112,12 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
 // CHECK: PKB_KERNEL(combine,
 cuda.kernel @combine attributes {blocks = 1 : i64, group = #comm.group<[[0, 1, 2, 3]]>, mechanism = #xfer<mechanism ldst>,
     min_blocks = 1 : i64, pointers = 1 : i64, ranks = 4 : i64, region_bytes = 13000000 : i64, summary = "", threads = 32 : i64} {
-  %epoch = cuda.epoch_begin site 8
+  %ticket = cuda.epoch_begin site 8
+  %epoch = cuda.epoch %ticket
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
   %tensor = cuda.pointer %zero
-  cuda.for_each %one unroll 1 load {
+  cuda.for_each block %one unroll 1 load {
   ^bb0(%i: index):
     // CHECK: const auto [[A:v[_0-9]*]] = pkb::load<int8_t, 16>
     %a = cuda.load %tensor[%i] length %one : vector<16xi8>

@@ -50,7 +50,7 @@
 // CHECK-DAG: "id":[[CLONE]],"index":5,"kind":"output"
 // CHECK: "steps": [
 // CHECK: {"args":[{"t":0},{"t":[[CONSTANT]]}],"kind":"aten","kwargs":{{\[\[}}"alpha",{"i":2}]],"mutates":[0],"op":"aten::add_","overload":"Tensor","results":[{"t":0}],
-// CHECK-NEXT: {"block":32,"grid":1,"group":0,"kernel":"all_reduce_0","kind":"launch","pointers":[{"offset":0,"slot":0},{"offset":0,"slot":[[TEMPORARY]]}],"predicted_us":{{[0-9.]+}},"sent_bytes":16,"source":"{{.*}}manifest.mlir:
+// CHECK-NEXT: {"block":32,"grid":1,"group":0,"kernel":"all_reduce_0","kind":"launch","pointers":[{"offset":0,"slot":0},{"offset":0,"slot":[[TEMPORARY]]}],"predicted_us":{{[0-9.]+}},"sent_bytes":64,"source":"{{.*}}manifest.mlir:
 // CHECK-NEXT: "op":"aten::mul",{{.*}}"results":[{"t":[[MUL]]}]
 // CHECK-NEXT: "op":"aten::exp",{{.*}}"results":[{"t":[[ATEN]]}]
 // CHECK-NEXT: "kernel":"all_reduce_1",{{.*}}"pointers":[{"offset":0,"slot":[[ATEN]]},{"offset":0,"slot":[[SUM]]}]

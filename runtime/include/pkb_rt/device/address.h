@@ -26,6 +26,12 @@ PKB_DEVICE int64_t chunk_count(int64_t chunks, int64_t block, int64_t blocks) {
   return int64_t(uint32_t(chunks - 1 - block + blocks) / uint32_t(blocks));
 }
 
+/* How many vectors of N elements hold `length` elements, 0 <= length < 2^31. */
+template <int N>
+PKB_DEVICE int64_t vectors(int64_t length) {
+  return int64_t((uint32_t(length) + uint32_t(N - 1)) / uint32_t(N));
+}
+
 /* Entry `index` of a table; a chain of selections, for an array would lie in local memory. */
 template <int64_t... Values>
 PKB_DEVICE int64_t table(int64_t index) {

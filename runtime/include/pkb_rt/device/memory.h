@@ -212,6 +212,20 @@ PKB_DEVICE void for_each(int64_t n, Load load, Store store) {
   }
 }
 
+/* for_each where n is at most U * threads of the launch: no loop, so that the epoch can be waited for between the loads and the stores. */
+template <int U, class Load, class Store>
+PKB_DEVICE void for_each_once(int64_t n, Load load, Store store) {
+#if defined(PKB_EMULATED) && PKB_EMULATED /* fewer threads than in the launch */
+  for_each<U>(n, load, store);
+#else
+  using V = typename detail::plain<decltype(load(int64_t(0)))>::type;
+  const int64_t step = detail::prim::threads(), i = detail::prim::thread();
+  V v[U];
+  PKB_UNROLL for (int u = 0; u < U; ++u) if (i + u * step < n) v[u] = load(i + u * step);
+  PKB_UNROLL for (int u = 0; u < U; ++u) if (i + u * step < n) store(i + u * step, v[u]);
+#endif
+}
+
 } // namespace pkb
 
 #endif

@@ -114,7 +114,15 @@ template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return lo
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) {
   asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(global(cell)), "l"(value) : "memory");
 }
-template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { epoch_store<Site>(cell, value); }
+/* Counts the call, rather than to store its number, for which all warps of the block would wait. */
+template <int Site> PKB_DEVICE void note_start(void *cell, uint64_t) {
+  asm volatile("red.relaxed.gpu.global.add.u64 [%0], %1;" ::"l"(global(cell)), "l"(uint64_t(1)) : "memory");
+}
+/* The value, with which the compiler does nothing before the accesses that stand before this. */
+PKB_DEVICE uint64_t not_earlier(uint64_t value) {
+  asm volatile("" : "+l"(value)::"memory");
+  return value;
+}
 template <int Site> PKB_DEVICE void flag_store(void *flag, uint64_t value) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(global(flag)), "l"(value) : "memory");
 }

@@ -79,7 +79,8 @@ template <int Op, int Site> PKB_DEVICE uint64_t load_u64(const void *from) {
 template <int Op, int Site> PKB_DEVICE void store_u64(void *to, uint64_t value) { pkb_bound_hooks->store(Op, Site, to, &value, 8); }
 PKB_DEVICE void follow_predecessor() {} /* an emulated stream runs one kernel after the other */
 template <int Site> PKB_DEVICE uint64_t epoch_load(const void *cell) { return load_u64<op_epoch_begin, Site>(cell); }
-template <int Site> PKB_DEVICE void started_store(void *cell, uint64_t value) { store_u64<op_epoch_begin_note, Site>(cell, value); }
+template <int Site> PKB_DEVICE void note_start(void *cell, uint64_t before) { store_u64<op_epoch_begin_note, Site>(cell, before + 1); }
+PKB_DEVICE uint64_t not_earlier(uint64_t value) { return value; }
 template <int Site> PKB_DEVICE void epoch_store(void *cell, uint64_t value) { store_u64<op_epoch_end_bump, Site>(cell, value); }
 template <int Site> PKB_DEVICE void flag_store(void *flag, uint64_t value) { store_u64<op_signal, Site>(flag, value); }
 template <int Site> PKB_DEVICE uint64_t flag_load(const void *flag) { return load_u64<op_wait, Site>(flag); }

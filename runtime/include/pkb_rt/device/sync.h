@@ -28,19 +28,28 @@ PKB_DEVICE bool my_turn(int64_t other) {
 
 } // namespace detail
 
-/* The number of this call on the channel: 1, 2, 3, ... All threads call it, before anything else that orders. Block 0 notes for the watchdog that the
- * call has started. */
+/* The number of the last call on the channel, perhaps still under way from memory. */
+struct Ticket {
+  uint64_t last;
+};
+
+/* Asks for the number of this call on the channel; `epoch` tells it. All threads call it, before anything else that orders. Block 0 notes for the watchdog
+ * that the call has started. */
 template <int Site, int W, int P>
-PKB_DEVICE uint64_t epoch_begin(const Args<W, P> &args) {
+PKB_DEVICE Ticket epoch_begin(const Args<W, P> &args) {
   detail::prim::follow_predecessor();
   char *own = args.region[args.header.rank];
-  const uint64_t epoch = detail::prim::epoch_load<Site>(own + PKB_EPOCH_OFFSET + 8 * detail::prim::block()) + 1;
+  const uint64_t last = detail::prim::epoch_load<Site>(own + PKB_EPOCH_OFFSET + 8 * detail::prim::block());
   if (detail::prim::block() == 0 && detail::prim::thread() == 0)
-    detail::prim::started_store<Site>(own + PKB_STARTED_OFFSET, epoch);
-  return PKB_MUTANT_IS(Site, PKB_MUTANT_PARITY) ? 2 * epoch : epoch;
+    detail::prim::note_start<Site>(own + PKB_STARTED_OFFSET, last);
+  return {PKB_MUTANT_IS(Site, PKB_MUTANT_PARITY) ? 2 * last + 1 : last};
 }
 
-/* Every thread calls it, last, with what epoch_begin returned. The block bumps its share of the epoch cells once all of its threads have read
+/* The number of this call on the channel: 1, 2, 3, ..., from what epoch_begin returned. Here, and no earlier, a thread waits for that load: what stands
+ * before, like loads of its own, is under way at the same time. */
+PKB_DEVICE uint64_t epoch(Ticket ticket) { return detail::prim::not_earlier(ticket.last) + 1; }
+
+/* Every thread calls it, last, with the number of the call. The block bumps its share of the epoch cells once all of its threads have read
  * theirs; no block waits for another, and no atomic is needed. */
 template <int Site, int W, int P>
 PKB_DEVICE void epoch_end(const Args<W, P> &args, uint64_t epoch) {

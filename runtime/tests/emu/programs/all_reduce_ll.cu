@@ -4,7 +4,7 @@
 #include "pkb_rt/device.h"
 
 PKB_KERNEL(all_reduce_0, 512, 1, RANKS, 2) {
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   const int64_t parity = int64_t(epoch & 1);
   const int64_t me = pkb::rank(args);
   const int64_t block = pkb::block_index();

@@ -8,7 +8,7 @@ static_assert(SLOTS >= 2 * DEPTH + 2, "a ring without credits needs 2 * DEPTH + 
 
 PKB_KERNEL(all_to_all_0, 512, 1, RANKS, 2) {
   constexpr int64_t size = sizeof(pkb::bf16), lanes = 16 / size;
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   const int64_t parity = int64_t(epoch & 1);
   const int64_t me = pkb::rank(args);
   const int64_t block = pkb::block_index();

@@ -36,7 +36,9 @@ USE(load_ll) {
   const auto packed = pkb::load_ll<float, 12, 1>(args, pkb::region(args, 0, 4096), 0, 7);
   SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3] ^ packed.w[0] ^ packed.w[11]);
 }
-USE(epoch_begin) { SINK(uint64_t, pkb::epoch_begin<1>(args)); }
+USE(epoch_begin) { SINK(uint64_t, pkb::epoch_begin<1>(args).last); }
+USE(epoch) { SINK(uint64_t, pkb::epoch(pkb::Ticket{args.header.size})); }
+USE(vectors) { SINK(int64_t, pkb::vectors<24>(args.header.size)); }
 USE(epoch_end) { pkb::epoch_end<1>(args, 7); }
 USE(block_barrier) { pkb::block_barrier<1>(args); }
 USE(signal) { pkb::signal<1>(args, 1, 0, 7); }

@@ -80,7 +80,7 @@ def body(kind, w, dtype, length, mistake):
         "own": f" + me * {length * size}" if kind == "all_to_all" else "",
     }  # fmt: skip
     text = f"PKB_KERNEL({kind}_0, 256, 1, {w}, 2) {{\n" + """\
-  const uint64_t epoch = pkb::epoch_begin<1>(args);
+  const uint64_t epoch = pkb::epoch(pkb::epoch_begin<1>(args));
   const int64_t me = pkb::rank(args);
   const int64_t block = pkb::block_index();
   const char *src = pkb::pointer(args, 0);

@@ -26,7 +26,6 @@ int main() {
   for (pkb::trace.rank = 0; pkb::trace.rank < RANKS; ++pkb::trace.rank) {
     pkb::trace.loaded.clear();
     pkb::trace.stored.clear();
-    pkb::trace.blocks = GRID;
     pkb::trace.stage_bytes = pkb_stage_bytes(RANKS, REGION_BYTES);
     for (pkb::trace.block = 0; pkb::trace.block < GRID; ++pkb::trace.block)
       KERNEL(pkb::Args());

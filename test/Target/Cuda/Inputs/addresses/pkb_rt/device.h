@@ -15,7 +15,7 @@ namespace pkb {
 
 using Ranges = std::vector<std::pair<int64_t, int64_t>>; // bytes, from and to
 struct Trace {
-  int64_t rank, block, blocks, stage_bytes;
+  int64_t rank, block, stage_bytes;
   std::map<int64_t, Ranges> loaded, stored;  // by number of the tensor
   std::map<int64_t, int64_t> region;         // by rank: end of what is touched
 };
@@ -34,14 +34,15 @@ struct f16 { uint16_t bits; };
 struct bf16 { uint16_t bits; };
 template <class T, int N> struct vec {};
 
-template <int> int64_t epoch_begin(const Args &) { return 1; }
+struct Ticket {};
+template <int> Ticket epoch_begin(const Args &) { return {}; }
+inline int64_t epoch(Ticket) { return 1; }
 template <int> void epoch_end(const Args &, int64_t) {}
 template <int> void block_barrier(const Args &) {}
 template <int> void signal(const Args &, int64_t, int64_t, int64_t) {}
 template <int> void wait(const Args &, int64_t, int64_t, int64_t) {}
 inline int64_t rank(const Args &) { return trace.rank; }
 inline int64_t block_index() { return trace.block; }
-inline int64_t grid_blocks() { return trace.blocks; }
 inline int64_t chunk_count(int64_t chunks, int64_t block, int64_t blocks) { return (chunks - 1 - block + blocks) / blocks; }
 inline int64_t flag_value(int64_t, int64_t chunks) { return chunks; }
 inline int64_t staging(const Args &, int64_t parity) { return pkb_stage_offset(RANKS) + parity * trace.stage_bytes; }
@@ -79,6 +80,7 @@ inline void fill(std::map<int64_t, Ranges> &what, std::map<int64_t, std::size_t>
       ranges.emplace_back(from, to);
     }
 }
+template <int N> int64_t vectors(int64_t length) { return (length + N - 1) / N; }
 template <int, class Load, class Store> void for_each(int64_t count, Load load, Store store) {
   std::map<int64_t, std::size_t> loads, stores;
   for (auto &[number, ranges] : trace.loaded)
@@ -91,6 +93,7 @@ template <int, class Load, class Store> void for_each(int64_t count, Load load, 
   fill(trace.loaded, loads);
   fill(trace.stored, stores);
 }
+template <int U, class Load, class Store> void for_each_once(int64_t count, Load load, Store store) { for_each<U>(count, load, store); }
 
 } // namespace pkb
 
