@@ -91,6 +91,27 @@ std::optional<RowShape> pkb::getReducedRows(aten::CallOp call) {
   return std::nullopt;
 }
 
+int64_t pkb::rowTeamOf(int64_t rows, int64_t vectors, int64_t threads) {
+  // In vectors of one lane after the other; a barrier is about as long as one.
+  auto lengthOf = [&](int64_t team) {
+    int64_t rounds = llvm::divideCeil(rows, std::max<int64_t>(1, threads / team));
+    return rounds * (static_cast<int64_t>(llvm::divideCeil(vectors, team)) + (team > 32 ? 1 : 0));
+  };
+  int64_t best = 32;
+  for (int64_t team : {128, 256, 512, 1024})
+    if (team <= threads && lengthOf(team) < lengthOf(best))
+      best = team;
+  return best;
+}
+
+int64_t pkb::rowLanesFor(int64_t rowBytes, int64_t perLane, int64_t most) {
+  int64_t lanes = 32;
+  for (int64_t team : {128, 256, 512, 1024})
+    if (team <= most && team * perLane * 16 <= rowBytes)
+      lanes = team;
+  return lanes;
+}
+
 int64_t pkb::vectorsInFlight(int64_t rowBytes, int64_t threads) {
   constexpr int64_t vectorBytes = 16, lanes = 32;
   int64_t perLane = llvm::divideCeil(rowBytes, vectorBytes * lanes);

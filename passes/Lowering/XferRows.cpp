@@ -324,12 +324,19 @@ LogicalResult RowGroup::flush(OpBuilder &builder, int64_t unroll) {
       least = std::min(least, xfer::elementBytes(getElementTypeOrSelf(tileOf(tile).getElementType())));
   }
 
+  int64_t vectors = 1;
+  for (Operation *op : group)
+    for (Value tile : llvm::concat<Value>(SmallVector<Value>(op->getOperands()), SmallVector<Value>(op->getResults())))
+      if (auto type = dyn_cast<xfer::TileType>(tile.getType()); type && isRowTile(type))
+        vectors = std::max<int64_t>(vectors, llvm::divideCeil(xfer::elementWidth(type.getElementType()), 16 / least));
+  int64_t team = rowTeamOf(chunk.most, vectors, kernel.source.getSchedule().getThreads());
+  unroll = std::min<int64_t>(unroll, llvm::divideCeil(vectors, team));
   bool readsLines = llvm::any_of(group, [&](Operation *op) {
     auto all = dyn_cast<xfer::ContributionsOp>(op);
     return all && !staged(all.getBuffer());
   });
   Value epoch = readsLines ? kernel.epochAt(builder, loc) : Value();
-  auto loop = cuda::ForEachRowOp::create(builder, loc, chunk.length);
+  auto loop = cuda::ForEachRowOp::create(builder, loc, chunk.length, team);
   Block &block = loop.getBody().emplaceBlock();
   Value row = block.addArgument(builder.getIndexType(), loc);
   RowBody body(OpBuilder::atBlockEnd(&block), row, chunk, 16 / least, unroll);

@@ -50,29 +50,33 @@ RowPass pkb::rowPassOf(comm::FusedOp phase) {
   return pass;
 }
 
-/// From a load to its use, out of the cache of the device; from a kernel's first load to its last store at least, and as much again where it reduces. In us.
-static constexpr double kLoadUs = 0.25, kOperatorUs = 1;
+/// A phase of rows: what the meeting of all blocks costs beside its flag, a pass over a row at least, and a lane for each vector of it; how much longer the memory
+/// takes than its rate says. An operator as a kernel of its own, beside its launch, and as much again where it reduces. Fitted (docs/Rationale/CostModel.md); in us.
+static constexpr double kMeetingUs = 2.7, kPassUs = 0.5, kVectorUs = 0.2, kMemory = 1.3, kOperatorUs = 2.3;
 
 double pkb::timeAsOperators(const RowPass &pass, const Machine &machine) {
   return pass.operators * (machine.rates.kernelUs + kOperatorUs) + pass.reducing * kOperatorUs + pass.operatorBytes / (machine.rates.hbmGBs * 1e3);
 }
 
-/// `schedule` with a warp for each of a block's rows, as far as two blocks fit on a multiprocessor.
-static xfer::ScheduleAttr withWarpsFor(ArrayRef<RowPass> passes, xfer::ScheduleAttr schedule) {
-  constexpr int64_t warp = 32, mostThreads = 512;
+/// `schedule` with a lane for each vector of a block's rows, as far as two blocks fit on a multiprocessor.
+static xfer::ScheduleAttr withLanesFor(ArrayRef<RowPass> passes, xfer::ScheduleAttr schedule) {
+  constexpr int64_t mostThreads = 512;
   int64_t threads = schedule.getThreads();
-  for (const RowPass &pass : passes)
-    threads = std::max(threads, std::min<int64_t>(mostThreads, warp * llvm::divideCeil(pass.rows, schedule.getBlocks())));
+  for (const RowPass &pass : passes) {
+    int64_t rows = llvm::divideCeil(pass.rows, schedule.getBlocks());
+    threads = std::max(threads, std::min(mostThreads, rows * rowLanesFor(pass.rowBytes, /*perLane=*/1, mostThreads)));
+  }
   return xfer::ScheduleAttr::get(schedule.getContext(), schedule.getMechanism(), schedule.getBlocks(), threads, schedule.getChunk(), schedule.getDepth(),
                                  schedule.getSlots(), schedule.getUnroll(), schedule.getPerSm());
 }
 
-/// The time of `pass` in a kernel of such a schedule: that of the memory, or of the warp with the most rows.
+/// The time of `pass` in a kernel of such a schedule: that of the memory, and of the team with the most rows.
 static double timeOf(const RowPass &pass, xfer::ScheduleAttr schedule, const Machine &machine) {
-  int64_t warps = schedule.getBlocks() * std::max<int64_t>(1, schedule.getThreads() / 32);
-  int64_t loads = llvm::divideCeil(pass.rowBytes, 32 * 16 * vectorsInFlight(pass.rowBytes, schedule.getThreads()));
-  double warp = static_cast<double>(llvm::divideCeil(pass.rows, warps)) * pass.passes * loads * kLoadUs;
-  return std::max(pass.localBytes / (machine.rates.hbmGBs * 1e3), warp);
+  int64_t rows = llvm::divideCeil(pass.rows, schedule.getBlocks()), vectors = llvm::divideCeil(pass.rowBytes, 16);
+  int64_t team = rowTeamOf(rows, vectors, schedule.getThreads());
+  int64_t rounds = llvm::divideCeil(rows, std::max<int64_t>(1, schedule.getThreads() / team)), perLane = llvm::divideCeil(vectors, team);
+  double lane = static_cast<double>(rounds * pass.passes) * (kPassUs + static_cast<double>(perLane) * kVectorUs);
+  return kMeetingUs + lane + kMemory * pass.localBytes / (machine.rates.hbmGBs * 1e3);
 }
 
 SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Exchange> phases, ArrayRef<RowPass> passes, PhaseBorder border,
@@ -102,7 +106,7 @@ SmallVector<Choice> pkb::enumerateChainChoices(MLIRContext *context, ArrayRef<Ex
     double ofBlocks = machine.rates.orderUs + machine.rates.hopUs / 2;
     choice.predictedUs += (border == PhaseBorder::Grid ? ofBlocks : machine.rates.orderUs) * (phases.size() - 1);
     if (choice.schedule && !passes.empty())
-      choice.schedule = withWarpsFor(passes, choice.schedule);
+      choice.schedule = withLanesFor(passes, choice.schedule);
     if (choice.schedule)
       for (const RowPass &pass : passes)
         choice.predictedUs += ofBlocks + timeOf(pass, choice.schedule, machine);

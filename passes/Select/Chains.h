@@ -18,7 +18,7 @@ enum class PhaseBorder {
   Grid,  // with what any block has left
 };
 
-/// A phase that only computes, row by row, a warp for each.
+/// A phase that only computes, row by row, a team of lanes for each.
 struct RowPass {
   int64_t rows = 0, rowBytes = 0; // of the longest elements that are read or written whole
   int64_t passes = 1;             // over a row: one for each reduction, one to write

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //===- FusedSchedules.cpp - schedules of kernels over rows --------------===//
 //
-// A warp takes a row and sends one line of 16 bytes for it, so such a kernel is as long as its pass over memory.
+// A team of lanes takes a row and sends one line of 16 bytes for it, so such a kernel is as long as its pass over memory.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/Select/Schedules.h"
 
+#include "pkb/Analysis/RowOperators.h"
 #include "pkb_rt/layout.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -32,13 +33,13 @@ static double predict(const RowExchange &exchange, const Machine &machine, Mecha
 }
 
 llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine) {
-  constexpr int64_t warp = 32, mostThreads = 512, rowsInFlight = 4;
+  constexpr int64_t mostThreads = 512, rowsInFlight = 4, vectorsPerLane = 4;
   int64_t rows = std::max<int64_t>(exchange.rows, 1);
-  // Two blocks on a multiprocessor where there are rows enough, a warp for each of a block's rows.
+  // Two blocks on a multiprocessor where there are rows enough, a warp for each of a block's rows, or more lanes where rows are long and few.
   int64_t blocks = std::min<int64_t>({static_cast<int64_t>(divideCeil(rows, rowsInFlight)), 2 * machine.sms, PKB_MAX_BLOCKS});
   int64_t perBlock = divideCeil(rows, blocks);
   blocks = divideCeil(rows, perBlock);
-  int64_t threads = std::min(perBlock * warp, mostThreads);
+  int64_t threads = std::min(perBlock * rowLanesFor(exchange.rowBytes, vectorsPerLane, mostThreads / perBlock), mostThreads);
   int64_t perSm = divideCeil(blocks, machine.sms);
   auto schedule = [&](Mechanism mechanism) {
     return ScheduleAttr::get(context, mechanism, blocks, threads, perBlock * kLineBytes, /*depth=*/0, /*slots=*/1, /*unroll=*/4, perSm);

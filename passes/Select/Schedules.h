@@ -34,6 +34,7 @@ struct RowExchange {
   int64_t rows = 0;
   int64_t localBytes = 0; // read and written in device memory per rank
   int64_t arenaBytes = 0;
+  int64_t rowBytes = 0; // of the longest elements that are read or written whole
 };
 
 /// Every mechanism that a kernel over rows can use.

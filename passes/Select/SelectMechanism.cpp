@@ -91,6 +91,9 @@ static RowExchange rowExchangeOf(comm::FusedOp op, int64_t arenaBytes) {
   RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
   for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
     exchange.localBytes += bytesOf(value);
+  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getEntry().getArguments()), SmallVector<Value>(op.getEntry().getTerminator()->getOperands())))
+    if (region.isFull(value))
+      exchange.rowBytes = std::max(exchange.rowBytes, bytesOf(value) / std::max<int64_t>(1, exchange.rows));
   return exchange;
 }
 

@@ -136,6 +136,9 @@ LogicalResult StoreStridedOp::verify() {
 }
 
 LogicalResult ForEachRowOp::verify() {
+  // for_each_row_c2
+  if (!llvm::is_contained({32, 128, 256, 512, 1024}, getTeam()))
+    return emitOpError() << "must have a team of 32, 128, 256, 512 or 1024 lanes, got: " << getTeam();
   // for_each_row_c1
   Block &body = getBody().front();
   if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())

@@ -239,7 +239,7 @@ def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
   let summary = "`pkb::for_each<unroll>(count, load, store)`: vectors, spread over threads";
   let description = [{
     `load` maps the number of a vector to values, `store` takes the number and these values. A thread runs `load` for `unroll` of its vectors
-    before `store` for the first of them.
+    before `store` for the first of them. Where all that is loaded and stored turns out to be aligned, whole vectors, which is found out once, neither asks again.
     * `block`: the vectors of a chunk, spread over the threads of the block;
     * `once`: `pkb::for_each_once`, the same where no thread has more than `unroll` vectors;
     * `row`: `pkb::for_each_in_row`, the vectors of a row, spread over the lanes of its warp.
@@ -260,30 +260,31 @@ def Cuda_YieldOp : Cuda_Op<"yield", [Pure, Terminator, ParentOneOf<["ForEachOp",
 }
 
 def Cuda_ForEachRowOp : Cuda_Op<"for_each_row", [NoTerminator, SingleBlock]> {
-  let summary = "`pkb::for_each_row(count, body)`: rows, each by the lanes of one warp";
+  let summary = "`pkb::for_each_row<team>(count, body)`: rows, each by a team of lanes";
   let description = [{
-    What stands in the body outside of loops over the vectors of the row, all lanes do; `cuda.row_leader` tells one of them.
+    A team is a warp, 32 lanes, or 128, 256, 512 or 1024 threads of the block. What stands in the body outside of loops over the vectors of the row, all lanes do; `cuda.row_leader` tells one of them.
 
     **Constraints:**
-    * `for_each_row_c1`: the body has one index argument, the number of the row.
+    * `for_each_row_c1`: the body has one index argument, the number of the row;
+    * `for_each_row_c2`: a team has 32, 128, 256, 512 or 1024 lanes.
   }];
-  let arguments = (ins Index:$count);
+  let arguments = (ins Index:$count, I64Attr:$team);
   let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = "$count attr-dict-with-keyword custom<Body>($body)";
+  let assemblyFormat = "$count `by` $team attr-dict-with-keyword custom<Body>($body)";
   let hasVerifier = 1;
 }
 
 def Cuda_RowLeaderOp : Cuda_Op<"row_leader", [Pure, HasParent<"ForEachRowOp">]> {
-  let summary = "`pkb::row_leader()`: true in one lane of a row";
+  let summary = "`pkb::row_leader<team>()`: true in one lane of a row";
   let results = (outs I1:$result);
   let assemblyFormat = "attr-dict";
 }
 
 def Cuda_RowReduceOp : Cuda_Op<"row_reduce", [HasParent<"ForEachRowOp">]> {
-  let summary = "`pkb::row_reduce<kind, unroll>(length, load, map)`: the `length` elements of a row combined, the result on all lanes";
+  let summary = "`pkb::row_reduce<kind, unroll, team>(length, aligned, load, map)`: the `length` elements of a row combined, the result on all lanes";
   let description = [{
     `load` and `map` are those of a loop over vectors; `map` yields one vector, of f32 or f64, of which the elements from `length` on are left out.
-    Its order is that of the header: not the one of memory, but the same for every launch.
+    Its order is that of the header: not the one of memory, but the same for every launch and every team of this size.
 
     **Constraints:**
     * `row_reduce_c1`: `kind` is sum, prod, min or max;

@@ -37,6 +37,13 @@ struct RowOperator {
 /// What `call` does to rows; std::nullopt if it is no such operator.
 std::optional<RowOperator> getRowOperator(aten::CallOp call);
 
+/// How many lanes share one of a block's `rows` rows of `vectors` vectors, in blocks of `threads`: a warp, or as many more as make the block's pass shortest.
+/// A team of more than a warp meets at a barrier wherever it reduces, and has at least 128 lanes, for there are few barriers.
+int64_t rowTeamOf(int64_t rows, int64_t vectors, int64_t threads);
+
+/// Lanes for a row of `rowBytes`: a team, at most `most` or a warp, of which each lane has `perLane` vectors of 16 bytes or more.
+int64_t rowLanesFor(int64_t rowBytes, int64_t perLane, int64_t most);
+
 /// How many vectors of 16 bytes a lane of a warp has in flight in a pass over a row of `rowBytes`, in blocks of `threads`: as many as registers are for.
 int64_t vectorsInFlight(int64_t rowBytes, int64_t threads);
 

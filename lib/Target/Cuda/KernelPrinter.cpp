@@ -212,6 +212,14 @@ std::string KernelPrinter::arithmetic(Operation *op) {
       .Default([](Operation *) { return std::string(); });
 }
 
+/// The last argument of a load or store: in a loop over vectors, that of the function it stands in.
+static StringRef howOf(Operation *op) {
+  auto reduce = dyn_cast<cuda::RowReduceOp>(op->getParentOp());
+  return isa<cuda::ForEachOp>(op->getParentOp()) || (reduce && op->getParentRegion() == &reduce.getLoad()) ? ", how" : "";
+}
+
+static int64_t teamOf(Operation *op) { return op->getParentOfType<cuda::ForEachRowOp>().getTeam(); }
+
 std::string KernelPrinter::expression(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
       .Case([](cuda::RankOp) { return "pkb::rank(args)"; })
@@ -244,8 +252,8 @@ std::string KernelPrinter::expression(Operation *op) {
         return formatv("pkb::flag_value({0}, {1})", use(value.getEpoch()), use(value.getChunks())).str();
       })
       .Case([&](cuda::LoadOp load) {
-        return formatv("pkb::load<{0}>({1}, {2}, {3})", vectorArguments(load.getValue().getType()), use(load.getPointer()),
-                       use(load.getVector()), use(load.getLength()))
+        return formatv("pkb::load<{0}>({1}, {2}, {3}{4})", vectorArguments(load.getValue().getType()), use(load.getPointer()),
+                       use(load.getVector()), use(load.getLength()), howOf(load))
             .str();
       })
       .Case([&](cuda::LoadStagedOp load) {
@@ -263,7 +271,7 @@ std::string KernelPrinter::expression(Operation *op) {
                        dims(load.getStrides()), use(load.getPointer()), use(load.getFirst()), use(load.getLeft()))
             .str();
       })
-      .Case([](cuda::RowLeaderOp) { return "pkb::row_leader()"; })
+      .Case([](cuda::RowLeaderOp leader) { return formatv("pkb::row_leader<{0}>()", teamOf(leader)).str(); })
       .Case([&](cuda::LineOp line) {
         return "pkb::line(" + llvm::join(llvm::map_range(line.getValues(), [&](Value v) { return use(v); }), ", ") + ")";
       })
@@ -274,8 +282,34 @@ std::string KernelPrinter::expression(Operation *op) {
       .Default([&](Operation *other) { return arithmetic(other); });
 }
 
-/// A function of an index, and of the values of a vector if the block takes some.
-LogicalResult KernelPrinter::printLambda(Block &block) {
+/// What a loop knows of its vectors: `aligned` of every tensor that its regions load from and store to, once for each length.
+std::string KernelPrinter::alignmentOf(Operation *loop) {
+  SmallVector<std::pair<std::string, SmallVector<std::string>>> tensors; // by lanes and length
+  bool known = true;
+  auto add = [&](Value pointer, Value length, Type type) {
+    known &= !loop->isAncestor(pointer.getParentBlock()->getParentOp()) && !loop->isAncestor(length.getParentBlock()->getParentOp());
+    std::string head = formatv("pkb::aligned<{0}>({1}", cast<VectorType>(type).getNumElements(), use(length));
+    auto *entry = llvm::find_if(tensors, [&](const auto &other) { return other.first == head; });
+    if (entry == tensors.end())
+      entry = &tensors.emplace_back(head, SmallVector<std::string>());
+    if (std::string name = use(pointer); !llvm::is_contained(entry->second, name))
+      entry->second.push_back(name);
+  };
+  loop->walk([&](Operation *op) {
+    if (auto load = dyn_cast<cuda::LoadOp>(op))
+      add(load.getPointer(), load.getLength(), load.getValue().getType());
+    if (auto store = dyn_cast<cuda::StoreOp>(op))
+      add(store.getPointer(), store.getLength(), store.getValue().getType());
+  });
+  if (!known)
+    return "false";
+  if (tensors.empty())
+    return "true";
+  return llvm::join(llvm::map_range(tensors, [](const auto &entry) { return entry.first + ", " + llvm::join(entry.second, ", ") + ")"; }), " && ");
+}
+
+/// A function of an index, and of the values of a vector if the block takes some; the last parameter is `how` where it may load or store.
+LogicalResult KernelPrinter::printLambda(Block &block, bool takesHow) {
   // A parameter that nobody uses has no name, or the compiler would warn.
   auto unused = [](BlockArgument argument) { return argument.use_empty(); };
   auto name = [&](BlockArgument argument, StringRef hint) {
@@ -287,6 +321,8 @@ LogicalResult KernelPrinter::printLambda(Block &block) {
     os << ", const auto &" << name(block.getArgument(1), "value");
   else if (block.getNumArguments() > 2)
     os << ", const auto &" << (llvm::all_of(block.getArguments().drop_front(), unused) ? "" : "values");
+  if (takesHow)
+    os << ", auto" << (llvm::any_of(block, [](Operation &op) { return isa<cuda::LoadOp, cuda::StoreOp>(op); }) ? " how" : "");
   os << ") {\n";
   depth += 2;
   if (block.getNumArguments() > 2)
@@ -303,19 +339,20 @@ LogicalResult KernelPrinter::printLambda(Block &block) {
 
 LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
   StringRef function = loop.getSpread() == cuda::Spread::Row ? "for_each_in_row" : loop.getSpread() == cuda::Spread::Once ? "for_each_once" : "for_each";
-  line() << formatv("pkb::{0}<{1}>({2}, ", function, loop.getUnroll(), use(loop.getCount()));
-  if (failed(printLambda(loop.getLoad().front())))
+  std::string team = loop.getSpread() == cuda::Spread::Row ? ", " + std::to_string(teamOf(loop)) : "";
+  line() << formatv("pkb::{0}<{1}{2}>({3}, {4}, ", function, loop.getUnroll(), team, use(loop.getCount()), alignmentOf(loop));
+  if (failed(printLambda(loop.getLoad().front(), /*takesHow=*/true)))
     return failure();
   os << ", ";
-  if (failed(printLambda(loop.getStore().front())))
+  if (failed(printLambda(loop.getStore().front(), /*takesHow=*/true)))
     return failure();
   os << ");\n";
   return success();
 }
 
 LogicalResult KernelPrinter::printForEachRow(cuda::ForEachRowOp loop) {
-  line() << formatv("pkb::for_each_row({0}, ", use(loop.getCount()));
-  if (failed(printLambda(loop.getBody().front())))
+  line() << formatv("pkb::for_each_row<{0}>({1}, ", loop.getTeam(), use(loop.getCount()));
+  if (failed(printLambda(loop.getBody().front(), /*takesHow=*/false)))
     return failure();
   os << ");\n";
   return success();
@@ -323,12 +360,12 @@ LogicalResult KernelPrinter::printForEachRow(cuda::ForEachRowOp loop) {
 
 LogicalResult KernelPrinter::printRowReduce(cuda::RowReduceOp reduce) {
   std::string name = declare(reduce.getResult(), "whole");
-  line() << formatv("const auto {0} = pkb::row_reduce<pkb::Reduce::{1}, {2}>({3}, ", name, comm::stringifyReduceKind(reduce.getKind()),
-                    reduce.getUnroll(), use(reduce.getLength()));
-  if (failed(printLambda(reduce.getLoad().front())))
+  line() << formatv("const auto {0} = pkb::row_reduce<pkb::Reduce::{1}, {2}, {3}>({4}, {5}, ", name, comm::stringifyReduceKind(reduce.getKind()),
+                    reduce.getUnroll(), teamOf(reduce), use(reduce.getLength()), alignmentOf(reduce));
+  if (failed(printLambda(reduce.getLoad().front(), /*takesHow=*/true)))
     return failure();
   os << ", ";
-  if (failed(printLambda(reduce.getMap().front())))
+  if (failed(printLambda(reduce.getMap().front(), /*takesHow=*/false)))
     return failure();
   os << ");\n";
   return success();
@@ -410,8 +447,8 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
         return success();
       })
       .Case([&](cuda::StoreOp store) {
-        line() << formatv("pkb::store({0}, {1}, {2}, {3});\n", use(store.getPointer()), use(store.getVector()),
-                          use(store.getLength()), use(store.getValue()));
+        line() << formatv("pkb::store({0}, {1}, {2}, {3}{4});\n", use(store.getPointer()), use(store.getVector()),
+                          use(store.getLength()), use(store.getValue()), howOf(store));
         return success();
       })
       .Case([&](cuda::StoreStridedOp store) {

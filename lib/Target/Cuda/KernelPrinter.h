@@ -24,7 +24,8 @@ public:
 private:
   llvm::LogicalResult printBlock(mlir::Block &block);
   llvm::LogicalResult printOp(mlir::Operation *op);
-  llvm::LogicalResult printLambda(mlir::Block &block);
+  llvm::LogicalResult printLambda(mlir::Block &block, bool takesHow);
+  std::string alignmentOf(mlir::Operation *loop);
   llvm::LogicalResult printForEach(cuda::ForEachOp loop);
   llvm::LogicalResult printForEachRow(cuda::ForEachRowOp loop);
   llvm::LogicalResult printRowReduce(cuda::RowReduceOp reduce);

@@ -179,7 +179,18 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
 // for_each_row_c1
 func.func @row_without_number(%n: index) {
   // expected-error @+1 {{'cuda.for_each_row' op must have one index argument}}
-  cuda.for_each_row %n {
+  cuda.for_each_row %n by 32 {
+  }
+  return
+}
+
+// -----
+
+// for_each_row_c2
+func.func @row_of_a_half_warp(%n: index) {
+  // expected-error @+1 {{'cuda.for_each_row' op must have a team of 32, 128, 256, 512 or 1024 lanes, got: 64}}
+  cuda.for_each_row %n by 64 {
+  ^bb0(%row: index):
   }
   return
 }
@@ -188,7 +199,7 @@ func.func @row_without_number(%n: index) {
 
 // row_reduce_c1
 func.func @row_of_bits(%n: index) {
-  cuda.for_each_row %n {
+  cuda.for_each_row %n by 32 {
   ^bb0(%row: index):
     // expected-error @+1 {{'cuda.row_reduce' op kind must be sum, prod, min or max, got: band}}
     %r = cuda.row_reduce band %n unroll 1 : vector<1xf32> load {
@@ -207,7 +218,7 @@ func.func @row_of_bits(%n: index) {
 
 // row_reduce_c2
 func.func @row_of_other_elements(%n: index) {
-  cuda.for_each_row %n {
+  cuda.for_each_row %n by 32 {
   ^bb0(%row: index):
     // expected-error @+1 {{'cuda.row_reduce' op map must yield one vector of the element type of the result, which must have one element, got: 'vector<1xf64>'}}
     %r = cuda.row_reduce sum %n unroll 1 : vector<1xf64> load {

@@ -34,6 +34,16 @@ def rms_norm_long_inputs(rank, world_size, device, trial=0):
     return rms_norm_inputs(rank, world_size, device, trial, "bf16", (1030, 256))
 
 
+def rms_norm_wide_inputs(rank, world_size, device, trial=0):
+    """Few rows, each for the threads of a block; not whole vectors, so that every second row is aligned to 8 bytes only."""
+    return rms_norm_inputs(rank, world_size, device, trial, "bf16", (3, 4100))
+
+
+def rms_norm_team_inputs(rank, world_size, device, trial=0):
+    """The same of whole vectors: more rows than blocks can be, for teams of a part of a block."""
+    return rms_norm_inputs(rank, world_size, device, trial, "bf16", (300, 1024))
+
+
 def softmax(x):
     """A softmax that is written down, of a sum that is a result, too."""
     total = x.clone()
@@ -44,6 +54,10 @@ def softmax(x):
 
 def softmax_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 31, 45),)
+
+
+def softmax_wide_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 2, 2048),)
 
 
 def scatter_norm(x, weight, bias):
@@ -147,6 +161,10 @@ def vocabulary_softmax_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 19, 130),)
 
 
+def vocabulary_softmax_wide_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 3, 8192),)
+
+
 def vocabulary_loss(logits, target_logits):
     """Cross entropy of the same: the largest logit and the logarithm of the sum."""
     most = logits.float().amax(-1)
@@ -161,7 +179,8 @@ def vocabulary_loss_inputs(rank, world_size, device, trial=0):
     return _tensor(rank, trial, device, 33, 88, dtype="bf16"), _tensor(95, trial, device, 33, seed=8)
 
 
-PROGRAMS = {"rms_norm": "rms_norm", "rms_norm_f32": "rms_norm", "rms_norm_f16": "rms_norm", "rms_norm_long": "rms_norm", "softmax": "softmax",
+PROGRAMS = {"rms_norm": "rms_norm", "rms_norm_f32": "rms_norm", "rms_norm_f16": "rms_norm", "rms_norm_long": "rms_norm", "rms_norm_wide": "rms_norm",
+            "rms_norm_team": "rms_norm", "softmax": "softmax", "softmax_wide": "softmax", "vocabulary_softmax_wide": "vocabulary_softmax",
             "scatter_norm": "scatter_norm", "gather_norm": "gather_norm", "norm_scatter": "norm_scatter", "exchange_then_norm": "exchange_then_norm",
             "library_softmax": "library_softmax", "layer_norm": "layer_norm", "plain_layer_norm": "plain_layer_norm",
             "vocabulary_softmax": "vocabulary_softmax", "vocabulary_loss": "vocabulary_loss"}  # fmt: skip

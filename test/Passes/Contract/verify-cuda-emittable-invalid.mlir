@@ -339,7 +339,7 @@ cuda.kernel @rows attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, m
   %ticket = cuda.epoch_begin site 1
   %epoch = cuda.epoch %ticket
   %one = arith.constant 1 : index
-  cuda.for_each_row %one {
+  cuda.for_each_row %one by 32 {
   ^bb0(%row: index):
     // expected-error @+1 {{'cuda.block_barrier' op must not stand in cuda.for_each_row, which each warp runs by itself}}
     cuda.block_barrier site 3

@@ -4,8 +4,8 @@
 // run over the row a second time.
 // CHECK: func.func @main
 // CHECK: cuda.kernel @rows
-// CHECK: cuda.for_each_row %{{.*}} {
-// CHECK: %[[SUM:.*]] = cuda.row_reduce sum %{{.*}} unroll 2 : vector<1xf32> load {
+// CHECK: cuda.for_each_row %{{.*}} by 32 {
+// CHECK: %[[SUM:.*]] = cuda.row_reduce sum %{{.*}} unroll 1 : vector<1xf32> load {
 // CHECK: %[[V:.*]] = cuda.load %{{.*}} : vector<8xbf16>
 // CHECK: cuda.yield %[[V]]
 // CHECK: } map {
@@ -20,7 +20,7 @@
 // CHECK: cuda.signal
 // CHECK: cuda.wait
 // CHECK: cuda.block_barrier
-// CHECK: cuda.for_each_row %{{.*}} {
+// CHECK: cuda.for_each_row %{{.*}} by 32 {
 // CHECK: %[[L0:.*]] = cuda.load_staged
 // CHECK: %[[L1:.*]] = cuda.load_staged
 // CHECK: %[[P0:.*]] = cuda.part 0 of %[[L0]]
@@ -29,7 +29,7 @@
 // One number per row is stored by one lane.
 // CHECK: scf.if
 // CHECK: cuda.store %[[TOTAL]]
-// CHECK: cuda.for_each row %{{.*}} unroll 2 load {
+// CHECK: cuda.for_each row %{{.*}} unroll 1 load {
 // CHECK: cuda.load %{{.*}} : vector<4xf32>
 // CHECK: } store {
 // CHECK: %[[WIDE:.*]] = cuda.widen %[[TOTAL]] : vector<1xf32> -> vector<4xf32>
@@ -76,5 +76,29 @@ xfer.kernel @rows group(<[[0, 1]]>)
     } : (!xfer.tile<vector<64xf32>>, !xfer.tile<vector<64xf32>>) -> !xfer.tile<vector<64xf32>>
     xfer.store %o to %y chunk %k : <vector<64xf32>>, memref<4x64xf32>
     xfer.store %total to %s chunk %k : <f32>, memref<4xf32>
+  }
+}
+
+// Rows that are few and long have more lanes than a warp: here all threads of the block, which have two vectors each.
+// CHECK: cuda.kernel @long_rows
+// CHECK: cuda.for_each_row %{{.*}} by 256 {
+// CHECK: cuda.row_reduce max %{{.*}} unroll 2 : vector<1xf32> load {
+// CHECK: cuda.for_each row %{{.*}} unroll 2 load {
+xfer.kernel @long_rows group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 2, threads = 256, chunk = 32, depth = 0, slots = 1, unroll = 1>) implements all_reduce fused {
+^bb0(%x: memref<2x2048xf32>, %y: memref<2x2048xf32>):
+  xfer.pipeline 2 by 1 produce {
+  ^bb0(%k: !xfer.chunk):
+    %t = xfer.load %x chunk %k : memref<2x2048xf32> -> <vector<2048xf32>>
+    %most = xfer.row_reduce max %t : <vector<2048xf32>> -> <f32>
+    %wide = xfer.broadcast %most : <f32> -> <vector<2048xf32>>
+    %r = xfer.map %t, %wide {
+    ^bb0(%a: f32, %c: f32):
+      %0 = arith.subf %a, %c : f32
+      xfer.yield %0 : f32
+    } : (!xfer.tile<vector<2048xf32>>, !xfer.tile<vector<2048xf32>>) -> !xfer.tile<vector<2048xf32>>
+    xfer.store %r to %y chunk %k : <vector<2048xf32>>, memref<2x2048xf32>
+  } consume {
+  ^bb0(%k: !xfer.chunk):
   }
 }

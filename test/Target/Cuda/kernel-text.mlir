@@ -55,10 +55,11 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   cuda.signal %me block %block value %mark site 3
   // CHECK-NEXT: pkb::wait<4>(args, me, block, mark);
   cuda.wait %me block %block value %mark site 4
-  // CHECK-NEXT: pkb::for_each<4>(mine, [&](int64_t i) {
+  // Whether all that a loop loads and stores is aligned, whole vectors is found out before it.
+  // CHECK-NEXT: pkb::for_each<4>(mine, pkb::aligned<4>(7, at) && pkb::aligned<4>(mine, at), [&](int64_t i, auto how) {
   cuda.for_each block %mine unroll 4 load {
   ^bb0(%i: index):
-    // CHECK-NEXT: const auto v = pkb::load<float, 4>(at, i, 7);
+    // CHECK-NEXT: const auto v = pkb::load<float, 4>(at, i, 7, how);
     %a = cuda.load %at[%i] length %seven : vector<4xf32>
     // CHECK-NEXT: const auto v_1 = pkb::load_staged<pkb::bf16, 8>(slot, i);
     %b = cuda.load_staged %slot[%i] : vector<8xbf16>
@@ -67,12 +68,12 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
     // CHECK-NEXT: return pkb::pack(v, v_1, v_2);
     cuda.yield %a, %b, %c : vector<4xf32>, vector<8xbf16>, vector<16xi8>
   // Values that nobody takes have no name.
-  // CHECK-NEXT: }, [&](int64_t i_1, const auto &values) {
+  // CHECK-NEXT: }, [&](int64_t i_1, const auto &values, auto how) {
   // CHECK-NEXT: const auto &value = pkb::get<0>(values);
   // CHECK-NEXT: const auto &value_1 = pkb::get<2>(values);
   } store {
   ^bb0(%i: index, %a: vector<4xf32>, %b: vector<8xbf16>, %c: vector<16xi8>):
-    // CHECK-NEXT: pkb::store(at, i_1, mine, value);
+    // CHECK-NEXT: pkb::store(at, i_1, mine, value, how);
     cuda.store %a to %at[%i] length %mine : vector<4xf32>
     // CHECK-NEXT: pkb::store_peer(slot, i_1, value_1);
     cuda.store_peer %c to %slot[%i] : vector<16xi8>
@@ -80,11 +81,11 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
     cuda.store_ll %c to %line[%i] epoch %epoch site 6 : vector<16xi8>
   // CHECK-NEXT: });
   }
-  // CHECK-NEXT: pkb::for_each<1>(1, [&](int64_t i_2) {
-  // CHECK-NEXT: const auto v_3 = pkb::load<float, 4>(tensor, i_2, 1);
+  // CHECK-NEXT: pkb::for_each<1>(1, pkb::aligned<4>(1, tensor), [&](int64_t i_2, auto how) {
+  // CHECK-NEXT: const auto v_3 = pkb::load<float, 4>(tensor, i_2, 1, how);
   // CHECK-NEXT: return v_3;
-  // CHECK-NEXT: }, [&](int64_t i_3, const auto &value_2) {
-  // CHECK-NEXT: pkb::store(tensor, i_3, 1, value_2);
+  // CHECK-NEXT: }, [&](int64_t i_3, const auto &value_2, auto how) {
+  // CHECK-NEXT: pkb::store(tensor, i_3, 1, value_2, how);
   // CHECK-NEXT: });
   cuda.for_each block %one unroll 1 load {
   ^bb0(%i: index):
@@ -94,8 +95,8 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   ^bb0(%i: index, %a: vector<4xf32>):
     cuda.store %a to %tensor[%i] length %one : vector<4xf32>
   }
-  // CHECK-NEXT: pkb::for_each_once<1>(1, [&](int64_t) {
-  // CHECK-NEXT: }, [&](int64_t) {
+  // CHECK-NEXT: pkb::for_each_once<1>(1, true, [&](int64_t, auto) {
+  // CHECK-NEXT: }, [&](int64_t, auto) {
   // CHECK-NEXT: });
   cuda.for_each once %one unroll 1 load {
   ^bb0(%i: index):

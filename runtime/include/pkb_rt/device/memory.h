@@ -132,9 +132,23 @@ template <int W, int P> PKB_DEVICE char *pointer(const Args<W, P> &args, int64_t
 /* Address of byte `offset` of `peer`'s region (0 <= peer < W; the own rank too). */
 template <int W, int P> PKB_DEVICE char *region(const Args<W, P> &args, int64_t peer, int64_t offset) { return args.region[peer] + offset; }
 
+/* What a loop knows of its vectors, a type that its functions take. Aligned: all are whole, and what they lie in starts at a multiple of 16 bytes; then a load
+ * or store is nothing but its accesses, and the loop is so short that it is not waited for. */
+struct Aligned {
+  static constexpr bool value = true;
+};
+struct Ragged {
+  static constexpr bool value = false;
+};
+/* True if `length` elements (below 2^31) are whole vectors of N, and all of p are multiples of 16 bytes. */
+template <int N, class... P>
+PKB_DEVICE bool aligned(int64_t length, const P *...p) {
+  return uint32_t(length) % uint32_t(N) == 0 && ((reinterpret_cast<uintptr_t>(p) | ...) & 15) == 0;
+}
+
 /* Vector i of the `len` elements at p (aligned to an element): elements i*N .. i*N+N-1, those at or past `len` are zero and not touched. */
-template <class T, int N>
-PKB_DEVICE vec<T, N> load(const char *p, int64_t i, int64_t len) {
+template <class T, int N, class How = Ragged>
+PKB_DEVICE vec<T, N> load(const char *p, int64_t i, int64_t len, How = {}) {
   constexpr int bytes = int(sizeof(T)) * N, width = detail::access_width(bytes), pieces = bytes / width;
   const char *from = p + i * bytes;
   if constexpr (pieces > 1 && width < 4) { /* accesses that are no words */
@@ -143,7 +157,7 @@ PKB_DEVICE vec<T, N> load(const char *p, int64_t i, int64_t len) {
     return v;
   } else {
     const bool aligned = (reinterpret_cast<uintptr_t>(p) & (width - 1)) == 0, whole = (i + 1) * N <= len;
-    if (aligned && whole)
+    if (How::value || (aligned && whole))
       return detail::load_whole<T, N>(from);
     if constexpr (pieces > 1)
       return detail::load_pieces<T, N>(i * pieces, len, [&](int64_t piece) { return load<T, N / pieces>(p, piece, len); });
@@ -158,15 +172,15 @@ PKB_DEVICE vec<T, N> load(const char *p, int64_t i, int64_t len) {
 }
 
 /* Vector i of the `len` elements at p; nothing is written at or past `len`. */
-template <class T, int N>
-PKB_DEVICE void store(char *p, int64_t i, int64_t len, const vec<T, N> &v) {
+template <class T, int N, class How = Ragged>
+PKB_DEVICE void store(char *p, int64_t i, int64_t len, const vec<T, N> &v, How = {}) {
   constexpr int bytes = int(sizeof(T)) * N, width = detail::access_width(bytes), pieces = bytes / width;
   char *to = p + i * bytes;
   if constexpr (pieces > 1 && width < 4) {
     PKB_UNROLL for (int k = 0; k < N; ++k) if (i * N + k < len) store(to, k, N, splat<T, 1>(v[k]));
   } else {
     const bool aligned = (reinterpret_cast<uintptr_t>(p) & (width - 1)) == 0;
-    if (aligned && (i + 1) * N <= len)
+    if (How::value || (aligned && (i + 1) * N <= len))
       detail::store_whole(to, v);
     else if constexpr (pieces > 1)
       detail::store_pieces(i * pieces, len, v, [&](int64_t piece, const auto &part) { store(p, piece, len, part); });
@@ -212,17 +226,39 @@ PKB_DEVICE void for_each(int64_t n, Load load, Store store) {
   }
 }
 
+namespace detail {
+
+/* The loop of a thread over vectors of which some may be partial or badly aligned: one at a time, for it is long. */
+template <class Load, class Store>
+PKB_DEVICE void for_each_ragged(int64_t first, int64_t step, int64_t n, Load load, Store store) {
+  PKB_ROLLED
+  for (int64_t i = first; i < n; i += step) store(i, load(i, Ragged{}), Ragged{});
+}
+
+} // namespace detail
+
+/* for_each with functions load(i, how) and store(i, value, how), `how` being Aligned or Ragged. */
+template <int U, class Load, class Store>
+PKB_DEVICE void for_each(int64_t n, bool aligned, Load load, Store store) {
+  if (aligned)
+    for_each<U>(n, [&](int64_t i) { return load(i, Aligned{}); }, [&](int64_t i, const auto &v) { store(i, v, Aligned{}); });
+  else
+    detail::for_each_ragged(detail::prim::thread(), detail::prim::threads(), n, load, store);
+}
+
 /* for_each where n is at most U * threads of the launch: no loop, so that the epoch can be waited for between the loads and the stores. */
 template <int U, class Load, class Store>
-PKB_DEVICE void for_each_once(int64_t n, Load load, Store store) {
+PKB_DEVICE void for_each_once(int64_t n, bool aligned, Load load, Store store) {
 #if defined(PKB_EMULATED) && PKB_EMULATED /* fewer threads than in the launch */
-  for_each<U>(n, load, store);
+  for_each<U>(n, aligned, load, store);
 #else
-  using V = typename detail::plain<decltype(load(int64_t(0)))>::type;
+  using V = typename detail::plain<decltype(load(int64_t(0), Aligned{}))>::type;
   const int64_t step = detail::prim::threads(), i = detail::prim::thread();
+  if (!aligned)
+    return detail::for_each_ragged(i, step, n, load, store);
   V v[U];
-  PKB_UNROLL for (int u = 0; u < U; ++u) if (i + u * step < n) v[u] = load(i + u * step);
-  PKB_UNROLL for (int u = 0; u < U; ++u) if (i + u * step < n) store(i + u * step, v[u]);
+  PKB_UNROLL for (int u = 0; u < U; ++u) if (i + u * step < n) v[u] = load(i + u * step, Aligned{});
+  PKB_UNROLL for (int u = 0; u < U; ++u) if (i + u * step < n) store(i + u * step, v[u], Aligned{});
 #endif
 }
 

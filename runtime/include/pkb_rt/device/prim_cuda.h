@@ -17,14 +17,33 @@ PKB_DEVICE int64_t threads() { return int64_t(blockDim.x); }
 PKB_DEVICE int64_t block() { return int64_t(blockIdx.x); }
 PKB_DEVICE int64_t blocks() { return int64_t(gridDim.x); }
 
-PKB_DEVICE int64_t lane() { return int64_t(threadIdx.x % 32u); }
-PKB_DEVICE int64_t lanes() { return 32; }
-PKB_DEVICE int64_t warp() { return threadIdx.x / 32u < blockDim.x / 32u ? int64_t(threadIdx.x / 32u) : int64_t(1) << 62; }
-PKB_DEVICE int64_t warps() { return int64_t(blockDim.x / 32u); }
+/* Teams of threads, each of so many neighbours. */
+template <int Team> PKB_DEVICE int64_t lane() { return int64_t(threadIdx.x % unsigned(Team)); }
+template <int Team> PKB_DEVICE int64_t lanes() { return Team; }
+template <int Team> PKB_DEVICE int64_t team() {
+  return threadIdx.x / unsigned(Team) < blockDim.x / unsigned(Team) ? int64_t(threadIdx.x / unsigned(Team)) : int64_t(1) << 62;
+}
+template <int Team> PKB_DEVICE int64_t teams() { return int64_t(blockDim.x / unsigned(Team)); }
 
 /* What the lane `apart` away (by exclusive or) holds; all 32 lanes of the warp take part. */
 PKB_DEVICE float shuffle_xor(float x, int apart) { return __shfl_xor_sync(0xffffffffu, x, apart); }
 PKB_DEVICE double shuffle_xor(double x, int apart) { return __shfl_xor_sync(0xffffffffu, x, apart); }
+
+/* Barrier of a team: number 0 is that of the block, and there are 15 more. */
+template <int Team> PKB_DEVICE void team_barrier() { asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / unsigned(Team)), "n"(Team) : "memory"); }
+/* What the warps of a team hold, combined in their order, in all of them. */
+template <int Team, class T, class Combine> PKB_DEVICE T combine_warps(T part, Combine combine) {
+  static_assert(Team >= 128, "there are no barriers for more teams");
+  __shared__ T parts[32];
+  if (threadIdx.x % 32u == 0)
+    parts[threadIdx.x / 32u] = part;
+  team_barrier<Team>();
+  const unsigned first = threadIdx.x / unsigned(Team) * (Team / 32);
+  T whole = parts[first];
+  PKB_UNROLL for (int k = 1; k < Team / 32; ++k) whole = combine(whole, parts[first + k]);
+  team_barrier<Team>(); /* before the parts of the next */
+  return whole;
+}
 
 PKB_DEVICE uint64_t global(const void *p) { return uint64_t(__cvta_generic_to_global(p)); }
 

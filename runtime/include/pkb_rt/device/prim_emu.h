@@ -29,11 +29,11 @@ PKB_DEVICE int64_t thread() { return self().thread; }
 PKB_DEVICE int64_t threads() { return self().threads; }
 PKB_DEVICE int64_t block() { return self().block; }
 PKB_DEVICE int64_t blocks() { return self().blocks; }
-/* A block of fewer than 32 fibers is one warp, so that one fiber can stand for a block. */
-PKB_DEVICE int64_t lanes() { return threads() < 32 ? threads() : 32; }
-PKB_DEVICE int64_t lane() { return thread() % lanes(); }
-PKB_DEVICE int64_t warps() { return threads() / lanes(); }
-PKB_DEVICE int64_t warp() { return thread() / lanes() < warps() ? thread() / lanes() : int64_t(1) << 62; }
+/* A block of fewer fibers than a team is one team, so that one fiber can stand for a block. */
+template <int Team> PKB_DEVICE int64_t lanes() { return threads() < Team ? threads() : Team; }
+template <int Team> PKB_DEVICE int64_t lane() { return thread() % lanes<Team>(); }
+template <int Team> PKB_DEVICE int64_t teams() { return threads() / lanes<Team>(); }
+template <int Team> PKB_DEVICE int64_t team() { return thread() / lanes<Team>() < teams<Team>() ? thread() / lanes<Team>() : int64_t(1) << 62; }
 
 /* The kind of this run's mutant if it sits at `Site`. */
 template <int Site>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Rows: the lanes of a warp share one row of a tensor. What a row has one of (a sum, a maximum) all its lanes hold, so no barrier and no shared memory
- * is needed. The order of a reduction depends on the row's length and the vector's width alone, not on the launch. Part of pkb_rt/device.h. */
+ * Rows: a team of lanes shares one row of a tensor, a warp (32) or more of a block (128, 256, 512, 1024). What a row has one of (a sum, a maximum) all its
+ * lanes hold; in a warp that needs no barrier and no shared memory. The order of a reduction depends on the row's length, the vector's width and the team
+ * alone. Part of pkb_rt/device.h. */
 #ifndef PKB_RT_DEVICE_ROWS_H
 #define PKB_RT_DEVICE_ROWS_H
 
@@ -11,7 +12,7 @@ enum class Reduce : int { sum, prod, max, min };
 
 namespace detail {
 
-constexpr int row_lanes = 32;
+constexpr int warp_lanes = 32;
 
 template <Reduce K> struct reduction;
 template <> struct reduction<Reduce::sum> { using op = Add; };
@@ -36,10 +37,10 @@ PKB_DEVICE T neutral() {
     return bits_of<T>(infinity);
 }
 
-/* What `lane` contributes: its vectors lane, lane + 32, ... element by element, then the elements of the sum in order. */
-template <Reduce K, int U, class Load, class Map>
+/* What `lane` of a team contributes: its vectors lane, lane + Team, ... element by element, then the elements of the sum in order. */
+template <Reduce K, int U, int Team, class How, class Load, class Map>
 PKB_DEVICE auto row_part(int64_t lane, int64_t length, Load load, Map map) {
-  using L = typename plain<decltype(load(int64_t(0)))>::type;
+  using L = typename plain<decltype(load(int64_t(0), How{}))>::type;
   using V = typename plain<decltype(map(int64_t(0), declare<const L &>()))>::type;
   using T = typename V::element;
   using O = typename reduction<K>::op;
@@ -50,18 +51,18 @@ PKB_DEVICE auto row_part(int64_t lane, int64_t length, Load load, Map map) {
   const auto take = [&](int64_t i, const L &loaded) {
     const V v = map(i, loaded);
     const int64_t left = length - i * N;
-    PKB_UNROLL for (int k = 0; k < N; ++k) total.set(k, arith<O>(total[k], k < left ? v[k] : none));
+    PKB_UNROLL for (int k = 0; k < N; ++k) total.set(k, arith<O>(total[k], How::value || k < left ? v[k] : none));
   };
   int64_t i = lane;
   if constexpr (U > 1) {
-    for (; i + (U - 1) * row_lanes < vectors; i += U * row_lanes) {
+    for (; i + (U - 1) * Team < vectors; i += U * Team) {
       L loaded[U];
-      PKB_UNROLL for (int u = 0; u < U; ++u) loaded[u] = load(i + u * row_lanes);
-      PKB_UNROLL for (int u = 0; u < U; ++u) take(i + u * row_lanes, loaded[u]);
+      PKB_UNROLL for (int u = 0; u < U; ++u) loaded[u] = load(i + u * Team, How{});
+      PKB_UNROLL for (int u = 0; u < U; ++u) take(i + u * Team, loaded[u]);
     }
   }
   PKB_ROLLED
-  for (; i < vectors; i += row_lanes) take(i, load(i));
+  for (; i < vectors; i += Team) take(i, load(i, How{}));
   T part = total[0];
   PKB_UNROLL for (int k = 1; k < N; ++k) part = arith<O>(part, total[k]);
   return part;
@@ -69,50 +70,62 @@ PKB_DEVICE auto row_part(int64_t lane, int64_t length, Load load, Map map) {
 
 } // namespace detail
 
-/* For row = warp, warp + warps, ... below `rows`: body(row), by all lanes of a warp. A block of fewer than 32 threads is one warp; threads beyond the last
- * whole warp do nothing. */
-template <class Body>
+/* For row = team, team + teams, ... below `rows`: body(row), by all lanes of a team. A block of fewer threads than a team is one team; threads beyond the
+ * last whole team do nothing. */
+template <int Team, class Body>
 PKB_DEVICE void for_each_row(int64_t rows, Body body) {
-  const int64_t warps = detail::prim::warps();
-  for (int64_t row = detail::prim::warp(); row < rows; row += warps) body(row);
+  const int64_t teams = detail::prim::teams<Team>();
+  for (int64_t row = detail::prim::team<Team>(); row < rows; row += teams) body(row);
 }
 
 /* True in one lane of a row. */
-PKB_DEVICE bool row_leader() { return detail::prim::lane() == 0; }
+template <int Team> PKB_DEVICE bool row_leader() { return detail::prim::lane<Team>() == 0; }
 
-/* For the vectors i of a row, lane by lane: store(i, load(i)), U loads before the first of their stores. All lanes of the row call it. */
-template <int U, class Load, class Store>
-PKB_DEVICE void for_each_in_row(int64_t n, Load load, Store store) {
-  using V = typename detail::plain<decltype(load(int64_t(0)))>::type;
-  const int64_t step = detail::prim::lanes();
-  int64_t i = detail::prim::lane();
+/* For the vectors i of a row, lane by lane: store(i, load(i, how), how), U loads before the first of their stores. All lanes of the row call it. */
+template <int U, int Team, class Load, class Store>
+PKB_DEVICE void for_each_in_row(int64_t n, bool aligned, Load load, Store store) {
+  using V = typename detail::plain<decltype(load(int64_t(0), Aligned{}))>::type;
+  const int64_t step = detail::prim::lanes<Team>();
+  int64_t i = detail::prim::lane<Team>();
+  if (!aligned)
+    return detail::for_each_ragged(i, step, n, load, store);
   if constexpr (U > 1) {
     for (; i + (U - 1) * step < n; i += U * step) {
       V v[U];
-      PKB_UNROLL for (int u = 0; u < U; ++u) v[u] = load(i + u * step);
-      PKB_UNROLL for (int u = 0; u < U; ++u) store(i + u * step, v[u]);
+      PKB_UNROLL for (int u = 0; u < U; ++u) v[u] = load(i + u * step, Aligned{});
+      PKB_UNROLL for (int u = 0; u < U; ++u) store(i + u * step, v[u], Aligned{});
     }
   }
   PKB_ROLLED
-  for (; i < n; i += step) store(i, load(i));
+  for (; i < n; i += step) store(i, load(i, Aligned{}), Aligned{});
 }
 
-/* The reduction of the `length` elements of a row, element e being element e % N of map(e / N, load(e / N)), a vec<T, N> of float or double. All lanes of the
- * row call it and get the result. Emulated, each thread runs all lanes. */
-template <Reduce K, int U, class Load, class Map>
-PKB_DEVICE auto row_reduce(int64_t length, Load load, Map map) {
+/* The reduction of the `length` elements of a row, element e being element e % N of map(e / N, load(e / N, how)), a vec<T, N> of float or double. All lanes
+ * of the row call it and get the result: first the lanes of a warp by halves, then the warps in order. Emulated, each thread runs all lanes. */
+template <Reduce K, int U, int Team, class Load, class Map>
+PKB_DEVICE auto row_reduce(int64_t length, bool aligned, Load load, Map map) {
   using O = typename detail::reduction<K>::op;
-  using T = decltype(detail::row_part<K, U>(0, length, load, map));
+  using T = decltype(detail::row_part<K, U, Team, Aligned>(0, length, load, map));
+  static_assert(Team == 32 || Team == 128 || Team == 256 || Team == 512 || Team == 1024, "a team is a warp or at least four");
+  const auto part_of = [&](int64_t lane) {
+    return aligned ? detail::row_part<K, U, Team, Aligned>(lane, length, load, map) : detail::row_part<K, 1, Team, Ragged>(lane, length, load, map);
+  };
 #if defined(PKB_EMULATED) && PKB_EMULATED
-  T part[detail::row_lanes];
-  for (int lane = 0; lane < detail::row_lanes; ++lane) part[lane] = detail::row_part<K, U>(lane, length, load, map);
-  for (int apart = detail::row_lanes / 2; apart > 0; apart /= 2)
-    for (int lane = 0; lane < apart; ++lane) part[lane] = detail::arith<O>(part[lane], part[lane + apart]);
-  return splat<T, 1>(part[0]);
+  T whole{};
+  for (int warp = 0; warp < Team; warp += detail::warp_lanes) {
+    T part[detail::warp_lanes];
+    for (int lane = 0; lane < detail::warp_lanes; ++lane) part[lane] = part_of(warp + lane);
+    for (int apart = detail::warp_lanes / 2; apart > 0; apart /= 2)
+      for (int lane = 0; lane < apart; ++lane) part[lane] = detail::arith<O>(part[lane], part[lane + apart]);
+    whole = warp == 0 ? part[0] : detail::arith<O>(whole, part[0]);
+  }
+  return splat<T, 1>(whole);
 #else
-  T part = detail::row_part<K, U>(detail::prim::lane(), length, load, map);
-  PKB_UNROLL for (int apart = detail::row_lanes / 2; apart > 0; apart /= 2)
+  T part = part_of(detail::prim::lane<Team>());
+  PKB_UNROLL for (int apart = detail::warp_lanes / 2; apart > 0; apart /= 2)
     part = detail::arith<O>(part, detail::prim::shuffle_xor(part, apart));
+  if constexpr (Team > detail::warp_lanes)
+    part = detail::prim::combine_warps<Team>(part, [](T a, T b) { return detail::arith<O>(a, b); });
   return splat<T, 1>(part);
 #endif
 }

@@ -16,7 +16,8 @@ from .protocol import attempt
 
 TARGET_S = 0.2  # length of one timed run
 MIN_CALLS, MAX_CALLS = 5, 100
-ROUNDS = 5
+ROUNDS, SHORT_ROUNDS = 5, 15  # the second: of timed runs shorter than SHORT_S, in which the host's speed of a moment decides
+SHORT_S = 0.01
 LEAD_IN = 3  # untimed calls before a timed run
 
 
@@ -47,6 +48,11 @@ def calls_for(seconds_per_call, calls_per_item=1):
     """How often a variant's item (a call, or a graph of `calls_per_item` calls) runs in one timed run."""
     seconds = max(seconds_per_call * calls_per_item, 1e-9)
     return int(min(max(TARGET_S / seconds, MIN_CALLS), MAX_CALLS))
+
+
+def rounds_for(seconds_per_call, calls):
+    """In how many rounds a variant takes part whose timed run is so many calls."""
+    return SHORT_ROUNDS if seconds_per_call * calls < SHORT_S else ROUNDS
 
 
 def timed_run(variant, count, clock, barrier, lead_in=LEAD_IN):
@@ -113,25 +119,27 @@ def warm_up(variant, clock, exchange, seconds=0.3, most=500):
     return exchange.largest(estimate)
 
 
-def measure(variants, clock, exchange, device_barrier, rounds=ROUNDS, step=lambda name: None):
+def measure(variants, clock, exchange, device_barrier, rounds=None, step=lambda name: None):
     """Times variants in alternating rounds (forwards, then backwards, and so on).
 
+    rounds: how many, for all; else by `rounds_for`.
     Returns {key: {"us": median over rounds of the largest rank's mean, "low", "high": the extremes over rounds, "runs": [...],
     "calls": items of one run}} or {"error": message}, where key is (name, way). A variant that raises on any rank is left out from
     then on and reported; the others go on. Units: microseconds per call.
     """
-    results, live, counts = {}, [], {}
+    results, live, counts, takes = {}, [], {}, {}
     for v in variants:
         step(f"warming up {v.name} ({v.way})")
         estimate, error = attempt(exchange, lambda v=v: warm_up(v, clock, exchange))
         if error is None:
             counts[v] = calls_for(estimate, v.calls_per_item)
+            takes[v] = rounds or rounds_for(estimate, counts[v] * v.calls_per_item)
             live.append(v)
         else:
             results[(v.name, v.way)] = {"error": error}
     runs = {v: [] for v in live}
-    for r in range(rounds):
-        for v in list(live if r % 2 == 0 else reversed(live)):
+    for r in range(max(takes.values(), default=0)):
+        for v in [v for v in (live if r % 2 == 0 else reversed(live)) if r < takes[v]]:
             step(f"timing {v.name} ({v.way}), round {r + 1}")
             run, error = attempt(exchange, lambda v=v: _timed_and_checked(v, counts[v], clock, device_barrier))
             if error is not None:

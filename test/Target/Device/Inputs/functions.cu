@@ -45,8 +45,10 @@ USE(signal) { pkb::signal<1>(args, 1, 0, 7); }
 USE(wait) { pkb::wait<1>(args, 1, 0, 7); }
 USE(wait_blocks) { pkb::wait_blocks<1>(args, 7); }
 USE(row_reduce) {
-  const auto load = [&](int64_t i) { return pkb::load<float, 4>(args.pointer[0], i, 1000); };
-  SINK(float, (pkb::row_reduce<pkb::Reduce::max, 2>(1000, load, [&](int64_t, const auto &v) { return v; })[0]));
+  const auto load = [&](int64_t i, auto how) { return pkb::load<float, 4>(args.pointer[0], i, 1000, how); };
+  const auto same = [&](int64_t, const auto &v) { return v; };
+  const bool aligned = pkb::aligned<4>(1000, args.pointer[0]);
+  SINK(float, (pkb::row_reduce<pkb::Reduce::max, 2, 32>(1000, aligned, load, same)[0] + pkb::row_reduce<pkb::Reduce::max, 2, 128>(1000, aligned, load, same)[0]));
 }
 USE(load_strided) {
   const auto v = pkb::load_strided<pkb::bf16, 8, pkb::dims<16, 40>, pkb::dims<1, 16>>(args.pointer[0], 24, 8);

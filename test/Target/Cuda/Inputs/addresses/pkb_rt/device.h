@@ -54,11 +54,12 @@ inline char *pointer(const Args &, int64_t number) { return address(0, number, 0
 inline char *region(const Args &, int64_t rank, int64_t offset) { return address(kRegion, rank, offset); }
 
 inline void touch(std::map<int64_t, Ranges> &what, const char *p, int64_t from, int64_t to) { what[number_of(p)].emplace_back(offset_of(p) + from, offset_of(p) + to); }
-template <class T, int N> vec<T, N> load(const char *p, int64_t i, int64_t length) {
+struct How {};
+template <class T, int N> vec<T, N> load(const char *p, int64_t i, int64_t length, How = {}) {
   touch(trace.loaded, p, i * N * int64_t(sizeof(T)), (length < (i + 1) * N ? length : (i + 1) * N) * int64_t(sizeof(T)));
   return {};
 }
-template <class T, int N> void store(const char *p, int64_t i, int64_t length, vec<T, N>) {
+template <class T, int N> void store(const char *p, int64_t i, int64_t length, vec<T, N>, How = {}) {
   touch(trace.stored, p, i * N * int64_t(sizeof(T)), (length < (i + 1) * N ? length : (i + 1) * N) * int64_t(sizeof(T)));
 }
 inline void reach(const char *p, int64_t i) {
@@ -81,7 +82,8 @@ inline void fill(std::map<int64_t, Ranges> &what, std::map<int64_t, std::size_t>
     }
 }
 template <int N> int64_t vectors(int64_t length) { return (length + N - 1) / N; }
-template <int, class Load, class Store> void for_each(int64_t count, Load load, Store store) {
+template <int, class... P> bool aligned(int64_t, P...) { return true; }
+template <int, class Load, class Store> void for_each(int64_t count, bool, Load load, Store store) {
   std::map<int64_t, std::size_t> loads, stores;
   for (auto &[number, ranges] : trace.loaded)
     loads[number] = ranges.size();
@@ -89,11 +91,11 @@ template <int, class Load, class Store> void for_each(int64_t count, Load load, 
     stores[number] = ranges.size();
   for (int64_t i : {int64_t(0), count - 1})
     if (count > 0)
-      store(i, load(i));
+      store(i, load(i, How()), How());
   fill(trace.loaded, loads);
   fill(trace.stored, stores);
 }
-template <int U, class Load, class Store> void for_each_once(int64_t count, Load load, Store store) { for_each<U>(count, load, store); }
+template <int U, class Load, class Store> void for_each_once(int64_t count, bool, Load load, Store store) { for_each<U>(count, true, load, store); }
 
 } // namespace pkb
 
