@@ -255,9 +255,13 @@ void Explanation::printFunction(llvm::raw_ostream &os, StringRef function, bool 
 
 void Explanation::printTable(llvm::raw_ostream &os) const {
   std::vector<std::string> functions = getFunctions();
-  os << program << ": " << countOf(collectives.size(), "collective", "collectives") << "\n";
+  os << program << ": " << countOf(countCalls(), "collective", "collectives");
+  bool differ = functions.size() > 1 || llvm::any_of(steps, [](const StepsDecision &step) { return !step.ranks.empty(); });
+  if (differ)
+    os << "; the ranks run different code, a table for each that calls one";
+  os << "\n";
   for (const std::string &function : functions)
-    printFunction(os, function, functions.size() == 1);
+    printFunction(os, function, !differ);
   std::vector<xfer::Mechanism> named;
   for (const ExplainedCollective &call : collectives)
     if (call.mechanism)

@@ -4,6 +4,7 @@
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/Cuda/IR/Cuda.h"
 #include "passes/Select/Chains.h"
+#include "passes/Select/Exchanges.h"
 #include "passes/Select/Passes.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
@@ -17,35 +18,6 @@ namespace pkb {
 
 using namespace mlir;
 using namespace pkb;
-
-static int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * xfer::elementBytes(type.getElementType());
-}
-
-/// What `op` sends and touches.
-static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, const Machine &machine) {
-  Exchange exchange;
-  static_cast<MechanismQuestion &>(exchange) = questionOf(op, arenaBytes, machine.copyEngines);
-  for (Value input : op.getCollectiveInputs())
-    exchange.localBytes += bytesOf(input);
-  for (Value result : op.getCollectiveResults())
-    exchange.localBytes += bytesOf(result);
-  exchange.messages = exchange.ranks - 1;
-  if (isa<comm::PermuteOp>(op.getOperation()))
-    exchange.messages = std::min<int64_t>(exchange.messages, 1);
-  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
-    // All ranks must choose alike: the one that touches most decides.
-    exchange.localBytes = 0;
-    for (int64_t index = 0; index < int64_t(op.getGroup().getRanks().size()); ++index) {
-      int64_t elements = 0;
-      for (int64_t count : llvm::concat<int64_t>(uneven.getInputCounts(index), uneven.getResultCounts(index)))
-        elements += count;
-      exchange.localBytes = std::max(exchange.localBytes, elements * xfer::elementBytes(exchange.element));
-    }
-  }
-  return exchange;
-}
 
 namespace {
 
@@ -76,33 +48,6 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
   return take(op, what, exchange.messageBytes, MessageUnit::Bytes, enumerateChoices(&getContext(), exchange, machine), wanted);
 }
 
-/// What the one collective of `op`, a region over elements, sends, and what its kernel touches.
-static Exchange exchangeOf(comm::FusedOp op, int64_t arenaBytes, const Machine &machine) {
-  Exchange exchange = exchangeOf(op.getCollectives().front(), arenaBytes, machine);
-  exchange.localBytes = 0;
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-    exchange.localBytes += bytesOf(value);
-  return exchange;
-}
-
-/// The same of a region over rows.
-static RowExchange rowExchangeOf(comm::FusedOp op, int64_t arenaBytes) {
-  FusedRegion region(op);
-  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-    exchange.localBytes += bytesOf(value);
-  return exchange;
-}
-
-/// Only kernels of ours compute.
-static SmallVector<Choice> enumerateFused(MLIRContext *context, const Exchange &exchange, const Machine &machine) {
-  SmallVector<Choice> choices = enumerateChoices(context, exchange, machine);
-  llvm::erase_if(choices, [](const Choice &choice) {
-    return choice.mechanism != xfer::Mechanism::LdSt && choice.mechanism != xfer::Mechanism::LL;
-  });
-  return choices;
-}
-
 /// The best legal choice by `wanted`, or by anything where nothing is asked for; null if there is none.
 static const Choice *bestOf(ArrayRef<Choice> choices, std::optional<xfer::Mechanism> wanted) {
   const Choice *best = nullptr;
@@ -129,6 +74,8 @@ static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit u
   decision.function = functionNameOf(op);
   decision.collective = collective->getName().stripDialect();
   decision.group = collective.getGroup();
+  if (IntegerAttr exchange = comm::getExchange(collective))
+    decision.exchange = exchange.getInt();
   decision.amount = amount;
   decision.unit = unit;
   return decision;
@@ -186,7 +133,7 @@ static double timeAlone(comm::FusedOp phase, const Exchange &exchange, const Mac
   MLIRContext *context = phase.getContext();
   // One that computes nothing could be done by anything.
   bool computes = !phase.getEntry().getOps<aten::CallOp>().empty();
-  SmallVector<Choice> choices = computes ? enumerateFused(context, exchange, machine) : enumerateChoices(context, exchange, machine);
+  SmallVector<Choice> choices = computes ? enumerateFused(phase, exchange, machine) : enumerateChoices(context, exchange, machine);
   if (whyNotTwoShots(phase).empty())
     choices.append(enumerateTwoShots(context, exchange, machine));
   const Choice *best = bestOf(choices, wanted);
@@ -217,6 +164,7 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
   if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes))
     return success();
   SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, passes, PhaseBorder::Grid, machine);
+  SmallVector<Choice> others = enumerateOthers(op, arenaBytes, machine);
   const Choice *best = bestOf(choices, wanted);
   SmallVector<Choice> twoShots;
   if (comm::FusedOp first = comm::getPhases(op).front(); phases.size() == 1 && whyNotTwoShots(first).empty())
@@ -224,9 +172,9 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
   const Choice *two = bestOf(twoShots, wanted);
   if (two && two->predictedUs <= apart && (!best || two->predictedUs < best->predictedUs) && splitFirstIntoTwoShots(op)) {
     choices = std::move(twoShots);
-    best = bestOf(choices, wanted);
     names = "two-shot " + names;
   }
+  choices.append(others);
   return takeChain(op, names, apart, longest, MessageUnit::Bytes, choices, wanted);
 }
 
@@ -246,7 +194,9 @@ LogicalResult SelectMechanismPass::chooseRowChain(comm::FusedOp op, const Machin
   }
   if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows))
     return success();
-  return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, enumerateRowChainChoices(&getContext(), phases, machine), wanted);
+  SmallVector<Choice> choices = enumerateRowChainChoices(&getContext(), phases, machine);
+  choices.append(enumerateOthers(op, arenaBytes, machine));
+  return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, choices, wanted);
 }
 
 /// Gives a chain the best of `choices` if that is no slower than its phases `apart`, in us; else takes it apart.
@@ -270,12 +220,17 @@ void SelectMechanismPass::considerTwoShots(Operation *op, const Machine &machine
   if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || (fused && FusedRegion(fused).overRows()) || !whyNotTwoShots(op).empty())
     return;
   Exchange whole = fused ? exchangeOf(fused, arenaBytes, machine) : exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine);
-  SmallVector<Choice> oneShot = fused ? enumerateFused(&getContext(), whole, machine) : enumerateChoices(&getContext(), whole, machine);
+  SmallVector<Choice> oneShot = fused ? enumerateFused(fused, whole, machine) : enumerateChoices(&getContext(), whole, machine);
   SmallVector<Choice> twoShots = enumerateTwoShots(&getContext(), whole, machine);
   const Choice *one = bestOf(oneShot, wanted), *two = bestOf(twoShots, wanted);
   if (!two || (one && one->predictedUs <= two->predictedUs))
     return;
-  MechanismDecision decision = decisionOf(op, whole.messageBytes, MessageUnit::Bytes, twoShots, wanted);
+  // What only kernels of ours do in two shots is one shot by the others.
+  SmallVector<Choice> all = twoShots;
+  llvm::copy_if(oneShot, std::back_inserter(all), [&](const Choice &choice) {
+    return llvm::none_of(twoShots, [&](const Choice &shots) { return shots.mechanism == choice.mechanism; });
+  });
+  MechanismDecision decision = decisionOf(op, whole.messageBytes, MessageUnit::Bytes, all, wanted);
   decision.taken = two->mechanism;
   std::string text = llvm::formatv("{0}all_reduce of {1} bytes among {2} ranks in two shots: {3} by {4}, predicted {5}; in one shot {6}",
                                    fused ? "fused " : "", whole.messageBytes, whole.ranks, wanted ? "asked for" : "fastest",
@@ -295,7 +250,7 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   if (!region.overRows()) {
     comm::CollectiveOpInterface collective = region.collective();
     Exchange exchange = exchangeOf(op, arenaBytes, machine);
-    SmallVector<Choice> choices = enumerateFused(&getContext(), exchange, machine);
+    SmallVector<Choice> choices = enumerateFused(op, exchange, machine);
     std::string what = llvm::formatv("fused {0} of {1} bytes per peer among {2} ranks", collective->getName().stripDialect(),
                                      exchange.messageBytes, exchange.ranks);
     return take(op, what, exchange.messageBytes, MessageUnit::Bytes, choices, wanted);
@@ -303,7 +258,9 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   RowExchange exchange = rowExchangeOf(op, arenaBytes);
   std::string what = llvm::formatv("fused {0} of {1} rows among {2} ranks", region.collective()->getName().stripDialect(), exchange.rows,
                                    exchange.ranks);
-  return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);
+  SmallVector<Choice> choices = enumerateRowChoices(&getContext(), exchange, machine);
+  choices.append(enumerateOthers(op, arenaBytes, machine));
+  return take(op, what, exchange.rows, MessageUnit::Rows, choices, wanted);
 }
 
 /// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
