@@ -218,7 +218,7 @@ void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferRep
     reporter.report(TransferCode::NotResident, kernel,
                     Twine(blocks) + " blocks of " + Twine(schedule.getThreads()) + " threads wait, " +
                         Twine(limits.sms * perSm) + " are certain to be resident (" + Twine(perSm) + " on each of " +
-                        Twine(limits.sms) + " multiprocessors)");
+                        Twine(limits.sms) + " multiprocessors" + (limits.smsAsked ? ", by option sms)" : ")"));
   if (blocks > PKB_MAX_BLOCKS)
     reporter.report(TransferCode::TooManyBlocks, kernel,
                     "it has " + Twine(blocks) + ", there are " + Twine(PKB_MAX_BLOCKS));

@@ -8,6 +8,7 @@
 #include "passes/Select/Passes.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
+#include "pkb/Support/OptionError.h"
 
 #include "llvm/Support/FormatVariadic.h"
 
@@ -21,12 +22,18 @@ using namespace pkb;
 
 namespace {
 
+/// What is assumed where nothing is said.
+constexpr const char *kDefaultMachine = "h200";
+constexpr int64_t kDefaultArenaBytes = 256ll << 20;
+
 struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismPass> {
   using SelectMechanismPassBase::SelectMechanismPassBase;
 
   void runOnOperation() override;
 
 private:
+  FailureOr<Machine> readTarget(comm::MeshAttr mesh);
+  FailureOr<std::optional<xfer::Mechanism>> readMechanism();
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
@@ -270,10 +277,18 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
     return success();
   const Choice *best = bestOf(choices, wanted);
   std::string table = tableOf(choices);
-  if (!best)
-    return op->emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
-                             << " for " << (unit == MessageUnit::Rows ? "" : "messages of ") << amount
-                             << (unit == MessageUnit::Rows ? " rows: " : " bytes: ") << table;
+  if (!best && wanted) {
+    InFlightDiagnostic error = emitOptionError(&getContext(), "mechanism", mechanism.getValue()) << "cannot be had for " << what << ": " << table;
+    error.attachNote(op->getLoc()) << "the collective is here"
+                                   << (isa<comm::FusedOp>(op) ? ", fused with what is around it (--pkb-pipeline=fuse=false leaves it alone)" : "");
+    return error;
+  }
+  if (!best) {
+    InFlightDiagnostic error = op->emitOpError() << "has no legal mechanism: " << what << ": " << table;
+    if (arenaBytes != kDefaultArenaBytes)
+      error << " (option arena-bytes=" << arenaBytes.getValue() << " says how much room there is)";
+    return error;
+  }
   op->setAttr(xfer::kScheduleAttrName, best->schedule);
   op->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(best->predictedUs));
   std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
@@ -284,6 +299,32 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
   return success();
 }
 
+/// The machine that the options name, else the module, else the one that is assumed.
+FailureOr<Machine> SelectMechanismPass::readTarget(comm::MeshAttr mesh) {
+  auto known = getOperation()->getAttrOfType<StringAttr>(cuda::kTargetAttrName);
+  std::string name = !target.empty() ? target.getValue() : known ? known.str() : std::string(kDefaultMachine) + "x" + std::to_string(mesh.getSize());
+  llvm::Expected<Machine> machine = loadMachine(name, targetFile);
+  if (!machine && targetFile.empty())
+    return emitOptionError(&getContext(), "target", name) << "names no machine: " << llvm::toString(machine.takeError());
+  if (!machine)
+    return emitOptionError(&getContext(), "target-file", targetFile.getValue()) << "has no target " << name << ": " << llvm::toString(machine.takeError());
+  if (machine->ranks != mesh.getSize())
+    return emitOptionError(&getContext(), "target", name) << "must have as many ranks as the program (" << mesh.getSize() << "), got: " << machine->ranks;
+  if (target.empty() && !known)
+    emitRemark(UnknownLoc::get(&getContext())) << "no target is named, " << name << " is assumed (option target=<machine>x<ranks>)";
+  getOperation()->setAttr(cuda::kTargetAttrName, StringAttr::get(&getContext(), name));
+  return std::move(*machine);
+}
+
+FailureOr<std::optional<xfer::Mechanism>> SelectMechanismPass::readMechanism() {
+  if (mechanism.empty())
+    return std::optional<xfer::Mechanism>();
+  std::optional<xfer::Mechanism> wanted = xfer::symbolizeMechanism(mechanism);
+  if (!wanted)
+    return emitOptionError(&getContext(), "mechanism", mechanism.getValue()) << "must be one of ldst, ll, copy_engine, nccl";
+  return wanted;
+}
+
 void SelectMechanismPass::runOnOperation() {
   ModuleOp module = getOperation();
   comm::MeshAttr mesh = comm::getMesh(module);
@@ -291,30 +332,19 @@ void SelectMechanismPass::runOnOperation() {
     module.emitError() << "module must have a mesh (attribute " << comm::kMeshAttrName << ")";
     return signalPassFailure();
   }
-  std::string name = target.empty() ? "h200x" + std::to_string(mesh.getSize()) : target.getValue();
-  llvm::Expected<Machine> machine = loadMachine(name, targetFile);
-  if (!machine) {
-    module.emitError() << llvm::toString(machine.takeError());
+  if (arenaBytes < 1) {
+    emitOptionError(&getContext(), "arena-bytes", arenaBytes.getValue()) << "must be positive";
     return signalPassFailure();
   }
-  if (machine->ranks != mesh.getSize()) {
-    module.emitError() << "target " << name << " must have as many ranks as the program (" << mesh.getSize()
-                       << "), got: " << machine->ranks;
+  FailureOr<Machine> machine = readTarget(mesh);
+  FailureOr<std::optional<xfer::Mechanism>> asked = readMechanism();
+  if (failed(machine) || failed(asked))
     return signalPassFailure();
-  }
-  std::optional<xfer::Mechanism> wanted;
-  if (!mechanism.empty()) {
-    wanted = xfer::symbolizeMechanism(mechanism);
-    if (!wanted) {
-      module.emitError() << "mechanism must be one of ldst, ll, copy_engine, nccl, got: '" << mechanism << "'";
-      return signalPassFailure();
-    }
-  }
+  std::optional<xfer::Mechanism> wanted = *asked;
   if (machine->measuredRanks != machine->ranks)
     remark::analysis(module.getLoc(), remark::RemarkOpts::name("scaled-rates").category("select"))
-        << llvm::formatv("no rates measured for {0}: those of {1} ranks are used", name, machine->measuredRanks).str();
+        << llvm::formatv("no rates measured for {0}x{1}: those of {2} ranks are used", machine->name, machine->ranks, machine->measuredRanks).str();
 
-  module->setAttr(cuda::kTargetAttrName, StringAttr::get(&getContext(), name));
   module->setAttr(xfer::kSmsAttrName, IntegerAttr::get(IntegerType::get(&getContext(), 64), machine->sms));
   module->setAttr(comm::kMeshAttrName,
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),
