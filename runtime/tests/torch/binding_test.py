@@ -10,10 +10,10 @@ import json
 import os
 import pathlib
 import tempfile
-import threading
 import unittest
 
 import torch
+from rank_threads import on_ranks  # beside this file
 
 import pkb
 from pkb import trees
@@ -106,31 +106,10 @@ def write_artefact(path, text, files=None):
 class Ranks(unittest.TestCase):
     def on_ranks(self, text, body):
         """body(rank, program, context) on two threads, each with the program loaded."""
-        errors = []
-
-        def rank_main(rank, machine, path):
-            try:
-                context = machine.context(rank, arena_bytes=32 << 20, timeout_s=30)
-                try:
-                    body(rank, pkb.load(path, context=context), context)
-                except BaseException as error:
-                    context.abort(str(error))
-                    raise
-                finally:
-                    context.close()
-            except BaseException as error:
-                errors.append((rank, error))
-
-        with tempfile.TemporaryDirectory() as folder, pkb.Emulator(2) as machine:
+        with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "p.cu"
             path.write_text(text)
-            threads = [threading.Thread(target=rank_main, args=(rank, machine, path)) for rank in range(2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0][1]
+            on_ranks(2, lambda rank, context: body(rank, pkb.load(path, context=context), context))
 
     @staticmethod
     def tensor(rank, call=0):
