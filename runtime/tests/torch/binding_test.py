@@ -126,6 +126,23 @@ class Ranks(unittest.TestCase):
 
         self.on_ranks(program_text(), body)
 
+    def test_nothing_of_a_call_is_kept(self):
+        """When a call has returned, its tensors are the caller's alone: what is freed then is torch's to use again, in the order of the stream."""
+
+        def body(rank, program, context):
+            def owners(tensor):
+                return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+
+            x, out = self.tensor(rank), torch.empty(3, 5)
+            before = owners(x), owners(out)
+            for _ in range(2):
+                result = program(x)[0]
+                torch.ops.pkb.call_out(program.handle, [x], [out])
+                self.assertEqual((owners(x), owners(out)), before)
+                self.assertEqual(owners(result), owners(torch.empty(1)))
+
+        self.on_ranks(program_text(), body)
+
     def test_call_out_writes_into_given_tensors(self):
         def body(rank, program, context):
             out = torch.full((3, 5), float("nan"))
