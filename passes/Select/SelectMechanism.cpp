@@ -336,9 +336,11 @@ void SelectMechanismPass::runOnOperation() {
     emitOptionError(&getContext(), "arena-bytes", arenaBytes.getValue()) << "must be positive";
     return signalPassFailure();
   }
-  FailureOr<Machine> machine = readTarget(mesh);
   FailureOr<std::optional<xfer::Mechanism>> asked = readMechanism();
-  if (failed(machine) || failed(asked))
+  if (failed(asked))
+    return signalPassFailure();
+  FailureOr<Machine> machine = readTarget(mesh);
+  if (failed(machine))
     return signalPassFailure();
   std::optional<xfer::Mechanism> wanted = *asked;
   if (machine->measuredRanks != machine->ranks)

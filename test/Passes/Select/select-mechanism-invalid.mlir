@@ -14,6 +14,7 @@
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/zero.json})' 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=ldst arena-bytes=100000})' 2>&1 | FileCheck %s --check-prefix=ARENA
 // RUN: not pkb-opt %t/nomesh.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2})' 2>&1 | FileCheck %s --check-prefix=MESH
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=mechanism=pigeon 2>&1 | FileCheck %s --check-prefix=MECHANISM --implicit-check-not=remark:
 // RUN: not pkb-opt %t/fused.mlir --pkb-pipeline='target=h200x2 mechanism=nccl' 2>&1 | FileCheck %s --check-prefix=FUSED
 // RUN: not pkb-opt %t/two.mlir --pkb-select-mechanism=arena-bytes=-1 2>&1 | FileCheck %s --check-prefix=NOARENA
 // RUN: not pkb-opt %t/two.mlir --pkb-pipeline='target=h200x2 arena-bytes=-1' 2>&1 | FileCheck %s --check-prefix=NOARENA
