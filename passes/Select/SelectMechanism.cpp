@@ -10,6 +10,7 @@
 #include "pkb/Analysis/FusedRegion.h"
 #include "pkb/Support/OptionError.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace pkb {
@@ -320,8 +321,10 @@ FailureOr<std::optional<xfer::Mechanism>> SelectMechanismPass::readMechanism() {
   if (mechanism.empty())
     return std::optional<xfer::Mechanism>();
   std::optional<xfer::Mechanism> wanted = xfer::symbolizeMechanism(mechanism);
-  if (!wanted)
-    return emitOptionError(&getContext(), "mechanism", mechanism.getValue()) << "must be one of ldst, ll, copy_engine, nccl";
+  if (!wanted || !llvm::is_contained(kMechanisms, *wanted)) {
+    std::string names = llvm::join(llvm::map_range(kMechanisms, xfer::stringifyMechanism), ", ");
+    return emitOptionError(&getContext(), "mechanism", mechanism.getValue()) << "must be one of " << names;
+  }
   return wanted;
 }
 

@@ -14,6 +14,9 @@
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/zero.json})' 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=ldst arena-bytes=100000})' 2>&1 | FileCheck %s --check-prefix=ARENA
 // RUN: not pkb-opt %t/nomesh.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2})' 2>&1 | FileCheck %s --check-prefix=MESH
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=mechanism=tma 2>&1 | FileCheck %s --check-prefix=NOTYET
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=machine=h200 2>&1 | FileCheck %s --check-prefix=NOOPTION --implicit-check-not=error:
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=fuse=maybe 2>&1 | FileCheck %s --check-prefix=NOVALUE
 // RUN: not pkb-opt %t/two.mlir --pkb-pipeline=mechanism=pigeon 2>&1 | FileCheck %s --check-prefix=MECHANISM --implicit-check-not=remark:
 // RUN: not pkb-opt %t/fused.mlir --pkb-pipeline='target=h200x2 mechanism=nccl' 2>&1 | FileCheck %s --check-prefix=FUSED
 // RUN: not pkb-opt %t/two.mlir --pkb-select-mechanism=arena-bytes=-1 2>&1 | FileCheck %s --check-prefix=NOARENA
@@ -28,6 +31,9 @@
 // The line of the program is a note: nothing is wrong there.
 // ILLEGAL-NEXT: {{.*}}two.mlir:3:10: note: the collective is here
 // ILLEGAL-NOT: two.mlir
+// NOTYET: pkb-opt: error: option mechanism=tma must be one of ldst, ll, copy_engine, nccl
+// NOOPTION: pkb-opt: error: option --pkb-pipeline=machine=h200 must have options that --help lists, got: no such option machine
+// NOVALUE: pkb-opt: for the --fuse option: 'maybe' is invalid value for boolean argument! Try 0 or 1
 // FUSED: pkb-opt: error: option mechanism=nccl cannot be had for fused all_reduce of 16 bytes per peer among 2 ranks: {{.*}}nccl not legal: only kernels of ours take in what is around a collective; alone it takes {{[0-9.]+}} us
 // FUSED-NEXT: note: the collective is here, fused with what is around it (--pkb-pipeline=fuse=false leaves it alone)
 // NOARENA: pkb-opt: error: option arena-bytes=-1 must be positive
