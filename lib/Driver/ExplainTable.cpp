@@ -263,11 +263,16 @@ void Explanation::printTable(llvm::raw_ostream &os) const {
   for (const std::string &function : functions)
     printFunction(os, function, !differ);
   std::vector<xfer::Mechanism> named;
+  auto name = [&](xfer::Mechanism mechanism) {
+    if (!llvm::is_contained(named, mechanism))
+      named.push_back(mechanism);
+  };
   for (const ExplainedCollective &call : collectives)
-    if (call.mechanism)
+    if (call.mechanism) {
       for (const MechanismOption &option : call.mechanism->options)
-        if (!llvm::is_contained(named, option.mechanism))
-          named.push_back(option.mechanism);
+        name(option.mechanism);
+      name(call.mechanism->taken);
+    }
   if (!named.empty())
     os << "\n";
   for (xfer::Mechanism mechanism : named)

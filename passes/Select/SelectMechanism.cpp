@@ -112,13 +112,15 @@ static void report(Operation *op, MechanismDecision decision, bool passed, Strin
 }
 
 /// If `op` came with a schedule, says so and returns true.
-static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit) {
+static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (!schedule)
     return false;
-  MechanismDecision decision = decisionOf(op, amount, unit);
+  MechanismDecision decision = decisionOf(op, amount, unit, choices, /*wanted=*/std::nullopt);
   decision.taken = schedule.getMechanism();
   decision.origin = MechanismOrigin::Given;
+  // What is predicted is the time of another schedule.
+  llvm::erase_if(decision.options, [&](const MechanismOption &option) { return option.mechanism == decision.taken; });
   report(op, decision, /*passed=*/false, "given-schedule", llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken)).str());
   return true;
 }
@@ -169,10 +171,12 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
     longest = std::max(longest, phases.back().messageBytes);
     apart += timeAlone(phase, phases.back(), machine, wanted);
   }
-  if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes))
-    return success();
   SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, passes, PhaseBorder::Grid, machine);
   SmallVector<Choice> others = enumerateOthers(op, arenaBytes, machine);
+  SmallVector<Choice> all = choices;
+  all.append(others);
+  if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes, all))
+    return success();
   const Choice *best = bestOf(choices, wanted);
   SmallVector<Choice> twoShots;
   if (comm::FusedOp first = comm::getPhases(op).front(); phases.size() == 1 && whyNotTwoShots(first).empty())
@@ -200,10 +204,10 @@ LogicalResult SelectMechanismPass::chooseRowChain(comm::FusedOp op, const Machin
     if (const Choice *best = bestOf(alone, wanted))
       apart += best->predictedUs;
   }
-  if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows))
-    return success();
   SmallVector<Choice> choices = enumerateRowChainChoices(&getContext(), phases, machine);
   choices.append(enumerateOthers(op, arenaBytes, machine));
+  if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows, choices))
+    return success();
   return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, choices, wanted);
 }
 
@@ -274,7 +278,7 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
 /// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
 LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                                         std::optional<xfer::Mechanism> wanted) {
-  if (keeps(op, what, amount, unit))
+  if (keeps(op, what, amount, unit, choices))
     return success();
   const Choice *best = bestOf(choices, wanted);
   std::string table = tableOf(choices);
