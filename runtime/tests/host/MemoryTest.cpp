@@ -66,6 +66,7 @@ int finding(Next next, uint64_t seed, bool &right) {
   Machine machine(2, [&](pkb_emu_options &options) {
     options.mode = PKB_EMU_PROOF;
     options.seed = seed;
+    options.idle_s = 60;
     options.report = [](void *, int, const char *) {};
   });
   AllReduce program;
