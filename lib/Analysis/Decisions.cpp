@@ -90,7 +90,7 @@ static std::optional<Reader> open(const Remark &remark, Kind kind) {
 
 Remark::Arg pkb::describe(const MechanismDecision &decision, StringRef text, MLIRContext *context) {
   Writer writer(Kind::Mechanism, context);
-  writer.add(decision.function).add(decision.collective).add(decision.group).add(decision.phase).add(decision.amount).add(int64_t(decision.unit));
+  writer.add(decision.function).add(decision.collective).add(decision.group).add(decision.exchange).add(decision.phase).add(decision.amount).add(int64_t(decision.unit));
   writer.add(int64_t(decision.taken)).add(int64_t(decision.origin));
   for (const MechanismOption &option : decision.options)
     writer.add(int64_t(option.mechanism)).add(int64_t(option.predictedUs.has_value())).add(option.predictedUs.value_or(0)).add(option.reason);
@@ -105,6 +105,7 @@ std::optional<MechanismDecision> pkb::getMechanismDecision(const Remark &remark)
   decision.function = reader->text();
   decision.collective = reader->text();
   decision.group = cast<comm::GroupAttr>(reader->next());
+  decision.exchange = reader->number();
   decision.phase = reader->number();
   decision.amount = reader->number();
   decision.unit = MessageUnit(reader->number());

@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace pkb;
 namespace json = llvm::json;
@@ -135,6 +137,18 @@ std::vector<std::string> Explanation::getFunctions() const {
   return names;
 }
 
+/// The collectives of the program as its ranks call them together: one that several functions take part in is one.
+int64_t Explanation::countCalls() const {
+  std::set<int64_t> shared;
+  int64_t own = 0;
+  for (const ExplainedCollective &call : collectives)
+    if (call.mechanism && call.mechanism->exchange >= 0)
+      shared.insert(call.mechanism->exchange);
+    else
+      ++own;
+  return own + static_cast<int64_t>(shared.size());
+}
+
 const StepsDecision *Explanation::stepsOf(StringRef function) const {
   auto found = llvm::find_if(steps, [&](const StepsDecision &step) { return step.function == function; });
   return found == steps.end() ? nullptr : &*found;
@@ -186,6 +200,8 @@ json::Value Explanation::toJson() const {
       object[mechanism->unit == MessageUnit::Bytes ? "message_bytes" : "message_rows"] = mechanism->amount;
       object["mechanism"] = xfer::stringifyMechanism(mechanism->taken);
       object["phase"] = mechanism->phase;
+      if (mechanism->exchange >= 0)
+        object["exchange"] = mechanism->exchange;
       object["origin"] = originInWords(mechanism->origin);
       object["choices"] = std::move(options);
     }
@@ -213,6 +229,6 @@ json::Value Explanation::toJson() const {
     }
     functions.push_back(std::move(object));
   }
-  return json::Object{{"schema", "pkb-explain"}, {"version", json::Array{1, 0}}, {"program", json::fixUTF8(program)},
-                      {"functions", std::move(functions)}, {"collectives", std::move(calls)}, {"notes", json::Array(notes)}};
+  return json::Object{{"schema", "pkb-explain"}, {"version", json::Array{1, 1}}, {"program", json::fixUTF8(program)},
+                      {"calls", countCalls()}, {"functions", std::move(functions)}, {"collectives", std::move(calls)}, {"notes", json::Array(notes)}};
 }

@@ -255,15 +255,24 @@ void Explanation::printFunction(llvm::raw_ostream &os, StringRef function, bool 
 
 void Explanation::printTable(llvm::raw_ostream &os) const {
   std::vector<std::string> functions = getFunctions();
-  os << program << ": " << countOf(collectives.size(), "collective", "collectives") << "\n";
+  os << program << ": " << countOf(countCalls(), "collective", "collectives");
+  bool differ = functions.size() > 1 || llvm::any_of(steps, [](const StepsDecision &step) { return !step.ranks.empty(); });
+  if (differ)
+    os << "; the ranks run different code, a table for each that calls one";
+  os << "\n";
   for (const std::string &function : functions)
-    printFunction(os, function, functions.size() == 1);
+    printFunction(os, function, !differ);
   std::vector<xfer::Mechanism> named;
+  auto name = [&](xfer::Mechanism mechanism) {
+    if (!llvm::is_contained(named, mechanism))
+      named.push_back(mechanism);
+  };
   for (const ExplainedCollective &call : collectives)
-    if (call.mechanism)
+    if (call.mechanism) {
       for (const MechanismOption &option : call.mechanism->options)
-        if (!llvm::is_contained(named, option.mechanism))
-          named.push_back(option.mechanism);
+        name(option.mechanism);
+      name(call.mechanism->taken);
+    }
   if (!named.empty())
     os << "\n";
   for (xfer::Mechanism mechanism : named)

@@ -2,6 +2,7 @@
 //===- InterpretMain.cpp - what pkb-interpret does -------------------------===//
 
 #include "pkb/Driver/InterpretMain.h"
+#include "Placeless.h"
 
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Reference/Interpreter.h"
@@ -203,6 +204,7 @@ static int runPiece(const InterpretRequest &request, const std::string &name, co
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   llvm::SourceMgr sources;
   SourceMgrDiagnosticHandler handler(sources, &context, llvm::errs());
+  nameToolWherePlaceless(context, "pkb-interpret");
   auto program = parse(std::move(text), request.input, context, sources);
   if (!program)
     return fail(kBadInput, llvm::toString(program.takeError()));

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "pkb/Driver/OptMain.h"
+#include "Placeless.h"
 #include "pkb/Driver/ArtefactOutput.h"
 #include "pkb/Driver/DumpDir.h"
 #include "pkb/Driver/Explain.h"
@@ -250,6 +251,17 @@ static llvm::Error dumpInto(MlirOptMainConfig &config, const std::string &folder
   return llvm::Error::success();
 }
 
+/// Makes what the passes of `config` say about no line of the program, but about an option, name the tool.
+static void nameTool(MlirOptMainConfig &config) {
+  if (config.shouldVerifyDiagnostics()) // whose handler must see all
+    return;
+  MlirOptMainConfig plain = config;
+  config.setPassPipelineSetupFn([plain](PassManager &manager) -> LogicalResult {
+    nameToolWherePlaceless(*manager.getContext(), "pkb-opt");
+    return plain.setupPassPipeline(manager);
+  });
+}
+
 static int writeExplanation(const Explanation &explanation, const OptRequest &request) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -278,6 +290,7 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   MlirOptMainConfig config = requested;
   if (emit != EmitKind::Mlir)
     config.emitBytecode(true);
+  nameTool(config);
   bool emitsCuda = emit == EmitKind::Cuda || emit == EmitKind::Artefact;
   if (emit == EmitKind::Artefact && request.output == "-")
     return fail("an artefact is not written to standard output; name a file "

@@ -31,6 +31,13 @@ llvm::Expected<Attribute> Importer::groupOfTree(int64_t id) {
 // Arguments
 //===----------------------------------------------------------------------===//
 
+/// "model.py:8: argument 0, used here,", or without a line where no event names the tensor's storage.
+static std::string nameWithLine(const RankProgram &program, int64_t tensor, StringRef what, size_t number, StringRef event) {
+  std::string name = (what + " " + Twine(number)).str();
+  int64_t site = siteOfStorage(program, program.tensors[tensor].storage);
+  return site < 0 ? name : (program.where(site) + ": " + name + ", " + event + " here,").str();
+}
+
 /// Arguments that share bytes of one storage: one must contain the others, and
 /// holds the version of all.
 llvm::Error Importer::importArgumentsOf(ArrayRef<int64_t> tensors,
@@ -89,8 +96,8 @@ llvm::Error Importer::importArguments(func::FuncOp function) {
 
   for (auto [argument, tensor] : llvm::enumerate(argumentTensors))
     if (program.storages[program.tensors[tensor].storage].onHost)
-      return makeError("argument ", argument, " is a tensor in host memory, which "
-                       "is not supported; pass one on the device");
+      return makeError(nameWithLine(program, tensor, "argument", argument, "used"),
+                       " is a tensor in host memory, which is not supported; pass one on the device");
     else if (program.tensors[tensor].conjugate ||
              program.tensors[tensor].negative)
       return makeError("argument ", argument, " is lazily conjugated or negated, "
@@ -268,8 +275,8 @@ llvm::Error Importer::importResults(func::FuncOp function) {
     if (isValueOfItsOwn(tensor))
       continue;
     if (program.storages[program.tensors[tensor].storage].onHost)
-      return makeError("result ", index, " is a tensor in host memory, which is "
-                       "not supported; return one on the device");
+      return makeError(nameWithLine(program, tensor, "result", index, "made"),
+                       " is a tensor in host memory, which is not supported; return one on the device");
     if (region->argument >= 0) {
       attributes[index].set(
           aten::kAliasOfAttrName,

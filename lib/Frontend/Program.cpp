@@ -158,8 +158,8 @@ static Error checkWindow(const Tensor &tensor, int64_t bytesPerElement,
   return Error::success();
 }
 
-/// The site of the first event whose JSON names the tensor; -1 if none does.
-static int64_t firstUse(const RankProgram &program, int64_t id) {
+/// The site of the first event whose JSON names a tensor that `isMeant`, by its id, below one of `keys`; -1 if none does.
+static int64_t firstNamed(const RankProgram &program, function_ref<bool(int64_t)> isMeant, ArrayRef<StringRef> keys) {
   const json::Array *events = program.root->getAsObject()->getArray("events");
   auto names = [&](const json::Value &value, auto &&self) -> bool {
     if (const json::Array *array = value.getAsArray())
@@ -169,16 +169,35 @@ static int64_t firstUse(const RankProgram &program, int64_t id) {
         if (const json::Value *inner = object->get(key))
           if (self(*inner, self))
             return true;
-    return value.getAsInteger() == id;
+    std::optional<int64_t> id = value.getAsInteger();
+    return id && isMeant(*id);
   };
   if (events)
     for (const json::Value &value : *events)
       if (const json::Object *event = value.getAsObject())
-        for (StringRef key : {"args", "kwargs", "results", "inputs", "outputs"})
+        for (StringRef key : keys)
           if (const json::Value *list = event->get(key))
             if (names(*list, names))
               return event->getInteger("site").value_or(-1);
   return -1;
+}
+
+/// The site of the first event whose JSON names the tensor; -1 if none does.
+static int64_t firstUse(const RankProgram &program, int64_t id) {
+  return firstNamed(program, [&](int64_t named) { return named == id; }, {"args", "kwargs", "results", "inputs", "outputs"});
+}
+
+int64_t frontend::siteOfStorage(const RankProgram &program, int64_t storage) {
+  auto isIn = [&](int64_t id) {
+    auto tensor = isId(id) ? program.tensorOfId.find(id) : program.tensorOfId.end();
+    return tensor != program.tensorOfId.end() && program.tensors[tensor->second].storage == storage;
+  };
+  if (program.storages[storage].origin == Origin::Input)
+    return firstNamed(program, isIn, {"args", "kwargs", "inputs", "outputs"});
+  for (const Literal &literal : program.literals)
+    if (program.tensors[literal.tensor].storage == storage)
+      return literal.site;
+  return firstNamed(program, isIn, {"results", "outputs"});
 }
 
 static Error readTensor(const json::Object &object, RankProgram &program,

@@ -29,6 +29,9 @@ int64_t countElements(const Tensor &tensor);
 /// True for the collectives that can be imported.
 bool isSupportedCollective(llvm::StringRef name);
 
+/// Where the program makes a storage, or first uses one that it is given: an index into its sites, -1 if it does not.
+int64_t siteOfStorage(const RankProgram &program, int64_t storage);
+
 /// "aten::add_.Tensor" or "all_reduce": how messages name an event.
 std::string describe(const Event &event);
 

@@ -10,6 +10,7 @@
 #include "passes/Contract/Passes.h"
 #include "passes/Contract/VerifyCommRules.h"
 #include "pkb/Analysis/Mechanisms.h"
+#include "pkb/Support/OptionError.h"
 
 #define DEBUG_TYPE "pkb-verify-comm"
 
@@ -33,6 +34,10 @@ struct VerifyComm : pkb::impl::VerifyCommPassBase<VerifyComm> {
     if (!mesh) {
       module.emitError("module must have a mesh (attribute ")
           << comm::kMeshAttrName << ")";
+      return signalPassFailure();
+    }
+    if (arenaBytes < 1) {
+      emitOptionError(&getContext(), "arena-bytes", arenaBytes.getValue()) << "must be positive";
       return signalPassFailure();
     }
     // Every offender is reported, not the first one only.

@@ -8,6 +8,7 @@
 #include "passes/Contract/Passes.h"
 #include "passes/Contract/VerifyXferRules.h"
 #include "pkb/Analysis/HappensBefore.h"
+#include "pkb/Support/OptionError.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -118,12 +119,15 @@ struct VerifyXferPass : pkb::impl::VerifyXferPassBase<VerifyXferPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    if (sms < 0 || arenaBytes < 1) {
-      module.emitError() << "options of pkb-verify-xfer must be positive, got: sms=" << sms
-                         << " arena-bytes=" << arenaBytes;
+    if (sms < 0) {
+      emitOptionError(&getContext(), "sms", sms.getValue()) << "must not be negative";
       return signalPassFailure();
     }
-    XferLimits limits{sms, arenaBytes};
+    if (arenaBytes < 1) {
+      emitOptionError(&getContext(), "arena-bytes", arenaBytes.getValue()) << "must be positive";
+      return signalPassFailure();
+    }
+    XferLimits limits{sms, arenaBytes, sms > 0};
     if (limits.sms == 0) {
       auto told = module->getAttrOfType<IntegerAttr>(xfer::kSmsAttrName);
       limits.sms = told ? told.getInt() : kDefaultSms;

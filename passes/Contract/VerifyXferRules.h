@@ -16,6 +16,7 @@ namespace pkb {
 struct XferLimits {
   int64_t sms;        // streaming multiprocessors of one device
   int64_t arenaBytes; // bytes of a channel's region on one rank
+  bool smsAsked;      // by an option, and not by the target
 };
 
 /// XV4xx: blocks are resident together, buffers fit, chunks can be counted. Needs no model.

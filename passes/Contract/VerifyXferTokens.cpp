@@ -184,7 +184,8 @@ static void checkChunks(xfer::KernelOp kernel, xfer::PipelineOp pipeline, int64_
       int64_t need = pkb_ll_line_bytes(payload, xfer::isPacked(type));
       if (xfer::isPacked(type) && times(chunk, bytes) % PKB_PACK_GROUP != 0)
         reporter.report(TransferCode::ChunkMismatch, pipeline,
-                        "a chunk of " + Twine(times(chunk, bytes)) + " bytes is no whole number of packed groups of " + Twine(PKB_PACK_GROUP) + " bytes",
+                        "a chunk of " + Twine(times(chunk, bytes)) + " bytes cuts a group of packed lines, which carries " + Twine(PKB_PACK_GROUP) +
+                            " bytes: it must be a multiple of that",
                         {{buffer, "the buffer"}});
       if (need > room)
         reporter.report(TransferCode::LLTooLarge, pipeline,
@@ -218,7 +219,7 @@ void pkb::checkRoom(xfer::KernelOp kernel, const XferLimits &limits, TransferRep
     reporter.report(TransferCode::NotResident, kernel,
                     Twine(blocks) + " blocks of " + Twine(schedule.getThreads()) + " threads wait, " +
                         Twine(limits.sms * perSm) + " are certain to be resident (" + Twine(perSm) + " on each of " +
-                        Twine(limits.sms) + " multiprocessors)");
+                        Twine(limits.sms) + " multiprocessors" + (limits.smsAsked ? ", by option sms)" : ")"));
   if (blocks > PKB_MAX_BLOCKS)
     reporter.report(TransferCode::TooManyBlocks, kernel,
                     "it has " + Twine(blocks) + ", there are " + Twine(PKB_MAX_BLOCKS));

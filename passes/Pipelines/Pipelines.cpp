@@ -104,8 +104,14 @@ void pkb::registerPkbPipelines() {
       "pkb-pipeline", "level L1 to L3 for a target, with the gate of each level",
       [](OpPassManager &manager, StringRef text, Fail fail) -> LogicalResult {
         PipelineOptions options;
-        if (failed(options.parseFromString(text)))
-          return failure();
+        std::string why;
+        llvm::raw_string_ostream os(why);
+        if (failed(options.parseFromString(text, os))) {
+          StringRef reason = StringRef(why).trim();
+          reason.consume_front("<Pass-Options-Parser>: ");
+          // What is wrong with a value has been said by its parser.
+          return reason.empty() ? failure() : fail("option --pkb-pipeline=" + text + " must have options that --help lists, got: " + reason);
+        }
         return buildPipeline(manager, options, fail);
       },
       [](llvm::function_ref<void(const detail::PassOptions &)> show) { show(PipelineOptions()); });

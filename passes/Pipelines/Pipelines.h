@@ -11,7 +11,8 @@ namespace pkb {
 
 /// Options of `pkb-pipeline`.
 struct PipelineOptions : mlir::PassPipelineOptions<PipelineOptions> {
-  Option<std::string> target{*this, "target", llvm::cl::desc("target machine and number of ranks, such as h200x4"), llvm::cl::init("")};
+  Option<std::string> target{*this, "target", llvm::cl::desc("target machine and number of ranks, such as h200x4; without it an h200 is assumed"),
+                             llvm::cl::init("")};
   Option<std::string> targetFile{*this, "target-file", llvm::cl::desc("machine file that replaces the built-in ones"),
                                  llvm::cl::init("")};
   Option<std::string> mechanism{*this, "mechanism", llvm::cl::desc("use this mechanism for every collective"), llvm::cl::init("")};

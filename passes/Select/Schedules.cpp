@@ -5,6 +5,7 @@
 
 #include "pkb_rt/layout.h"
 
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -123,15 +124,30 @@ static Choice chooseNccl(mlir::MLIRContext *context, const Exchange &exchange, c
   return choice;
 }
 
+static Choice choose(Mechanism mechanism, mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
+  switch (mechanism) {
+  case Mechanism::LdSt:
+    return chooseLdSt(context, exchange, machine);
+  case Mechanism::LL:
+    return chooseLL(context, exchange, machine);
+  case Mechanism::CopyEngine:
+    return chooseCopyEngine(context, exchange, machine);
+  case Mechanism::Nccl:
+    return chooseNccl(context, exchange, machine);
+  case Mechanism::Tma:
+  case Mechanism::Nvls:
+    break;
+  }
+  llvm_unreachable("kMechanisms has no others");
+}
+
 llvm::SmallVector<Choice> pkb::enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine) {
-  using Chooser = Choice (*)(mlir::MLIRContext *, const Exchange &, const Machine &);
   llvm::SmallVector<Choice> choices;
-  for (auto [mechanism, choose] : {std::pair<Mechanism, Chooser>(Mechanism::LdSt, chooseLdSt), {Mechanism::LL, chooseLL},
-                                   {Mechanism::CopyEngine, chooseCopyEngine}, {Mechanism::Nccl, chooseNccl}}) {
+  for (Mechanism mechanism : kMechanisms) {
     if (std::optional<std::string> reason = whyIllegal(mechanism, exchange))
       choices.push_back(Choice{mechanism, {}, 0, *reason});
     else
-      choices.push_back(choose(context, exchange, machine));
+      choices.push_back(choose(mechanism, context, exchange, machine));
   }
   return choices;
 }

@@ -43,7 +43,10 @@ llvm::SmallVector<Choice> enumerateRowChoices(mlir::MLIRContext *context, const 
 /// The same for several exchanges, each of which reads what the one before it has left, in one kernel.
 llvm::SmallVector<Choice> enumerateRowChainChoices(mlir::MLIRContext *context, llvm::ArrayRef<RowExchange> phases, const Machine &machine);
 
-/// Every mechanism that can carry out a collective.
+/// The mechanisms that there are schedules of.
+inline constexpr xfer::Mechanism kMechanisms[] = {xfer::Mechanism::LdSt, xfer::Mechanism::LL, xfer::Mechanism::CopyEngine, xfer::Mechanism::Nccl};
+
+/// Every one of them that can carry out a collective, and why the others cannot.
 llvm::SmallVector<Choice> enumerateChoices(mlir::MLIRContext *context, const Exchange &exchange, const Machine &machine);
 
 } // namespace pkb

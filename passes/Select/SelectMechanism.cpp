@@ -4,10 +4,13 @@
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/Cuda/IR/Cuda.h"
 #include "passes/Select/Chains.h"
+#include "passes/Select/Exchanges.h"
 #include "passes/Select/Passes.h"
 #include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
+#include "pkb/Support/OptionError.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace pkb {
@@ -18,36 +21,11 @@ namespace pkb {
 using namespace mlir;
 using namespace pkb;
 
-static int64_t bytesOf(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * xfer::elementBytes(type.getElementType());
-}
-
-/// What `op` sends and touches.
-static Exchange exchangeOf(comm::CollectiveOpInterface op, int64_t arenaBytes, const Machine &machine) {
-  Exchange exchange;
-  static_cast<MechanismQuestion &>(exchange) = questionOf(op, arenaBytes, machine.copyEngines);
-  for (Value input : op.getCollectiveInputs())
-    exchange.localBytes += bytesOf(input);
-  for (Value result : op.getCollectiveResults())
-    exchange.localBytes += bytesOf(result);
-  exchange.messages = exchange.ranks - 1;
-  if (isa<comm::PermuteOp>(op.getOperation()))
-    exchange.messages = std::min<int64_t>(exchange.messages, 1);
-  if (auto uneven = dyn_cast<comm::UnevenOpInterface>(op.getOperation())) {
-    // All ranks must choose alike: the one that touches most decides.
-    exchange.localBytes = 0;
-    for (int64_t index = 0; index < int64_t(op.getGroup().getRanks().size()); ++index) {
-      int64_t elements = 0;
-      for (int64_t count : llvm::concat<int64_t>(uneven.getInputCounts(index), uneven.getResultCounts(index)))
-        elements += count;
-      exchange.localBytes = std::max(exchange.localBytes, elements * xfer::elementBytes(exchange.element));
-    }
-  }
-  return exchange;
-}
-
 namespace {
+
+/// What is assumed where nothing is said.
+constexpr const char *kDefaultMachine = "h200";
+constexpr int64_t kDefaultArenaBytes = 256ll << 20;
 
 struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismPass> {
   using SelectMechanismPassBase::SelectMechanismPassBase;
@@ -55,6 +33,8 @@ struct SelectMechanismPass : pkb::impl::SelectMechanismPassBase<SelectMechanismP
   void runOnOperation() override;
 
 private:
+  FailureOr<Machine> readTarget(comm::MeshAttr mesh);
+  FailureOr<std::optional<xfer::Mechanism>> readMechanism();
   LogicalResult choose(comm::CollectiveOpInterface op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult choose(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
   LogicalResult chooseChain(comm::FusedOp op, const Machine &machine, std::optional<xfer::Mechanism> wanted);
@@ -74,36 +54,6 @@ LogicalResult SelectMechanismPass::choose(comm::CollectiveOpInterface op, const 
   std::string what = llvm::formatv("{0} of {1} bytes per peer among {2} ranks", op->getName().stripDialect(), exchange.messageBytes,
                                    exchange.ranks);
   return take(op, what, exchange.messageBytes, MessageUnit::Bytes, enumerateChoices(&getContext(), exchange, machine), wanted);
-}
-
-/// What the one collective of `op`, a region over elements, sends, and what its kernel touches.
-static Exchange exchangeOf(comm::FusedOp op, int64_t arenaBytes, const Machine &machine) {
-  Exchange exchange = exchangeOf(op.getCollectives().front(), arenaBytes, machine);
-  exchange.localBytes = 0;
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-    exchange.localBytes += bytesOf(value);
-  return exchange;
-}
-
-/// The same of a region over rows.
-static RowExchange rowExchangeOf(comm::FusedOp op, int64_t arenaBytes) {
-  FusedRegion region(op);
-  RowExchange exchange{region.collective().getGroup().getSize(), region.rows(), 0, arenaBytes};
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
-    exchange.localBytes += bytesOf(value);
-  for (Value value : llvm::concat<Value>(SmallVector<Value>(op.getEntry().getArguments()), SmallVector<Value>(op.getEntry().getTerminator()->getOperands())))
-    if (region.isFull(value))
-      exchange.rowBytes = std::max(exchange.rowBytes, bytesOf(value) / std::max<int64_t>(1, exchange.rows));
-  return exchange;
-}
-
-/// Only kernels of ours compute.
-static SmallVector<Choice> enumerateFused(MLIRContext *context, const Exchange &exchange, const Machine &machine) {
-  SmallVector<Choice> choices = enumerateChoices(context, exchange, machine);
-  llvm::erase_if(choices, [](const Choice &choice) {
-    return choice.mechanism != xfer::Mechanism::LdSt && choice.mechanism != xfer::Mechanism::LL;
-  });
-  return choices;
 }
 
 /// The best legal choice by `wanted`, or by anything where nothing is asked for; null if there is none.
@@ -132,6 +82,8 @@ static MechanismDecision decisionOf(Operation *op, int64_t amount, MessageUnit u
   decision.function = functionNameOf(op);
   decision.collective = collective->getName().stripDialect();
   decision.group = collective.getGroup();
+  if (IntegerAttr exchange = comm::getExchange(collective))
+    decision.exchange = exchange.getInt();
   decision.amount = amount;
   decision.unit = unit;
   return decision;
@@ -160,13 +112,15 @@ static void report(Operation *op, MechanismDecision decision, bool passed, Strin
 }
 
 /// If `op` came with a schedule, says so and returns true.
-static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit) {
+static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (!schedule)
     return false;
-  MechanismDecision decision = decisionOf(op, amount, unit);
+  MechanismDecision decision = decisionOf(op, amount, unit, choices, /*wanted=*/std::nullopt);
   decision.taken = schedule.getMechanism();
   decision.origin = MechanismOrigin::Given;
+  // What is predicted is the time of another schedule.
+  llvm::erase_if(decision.options, [&](const MechanismOption &option) { return option.mechanism == decision.taken; });
   report(op, decision, /*passed=*/false, "given-schedule", llvm::formatv("{0}: keeps its schedule, by {1}", what, xfer::stringifyMechanism(decision.taken)).str());
   return true;
 }
@@ -189,7 +143,7 @@ static double timeAlone(comm::FusedOp phase, const Exchange &exchange, const Mac
   MLIRContext *context = phase.getContext();
   // One that computes nothing could be done by anything.
   bool computes = !phase.getEntry().getOps<aten::CallOp>().empty();
-  SmallVector<Choice> choices = computes ? enumerateFused(context, exchange, machine) : enumerateChoices(context, exchange, machine);
+  SmallVector<Choice> choices = computes ? enumerateFused(phase, exchange, machine) : enumerateChoices(context, exchange, machine);
   if (whyNotTwoShots(phase).empty())
     choices.append(enumerateTwoShots(context, exchange, machine));
   const Choice *best = bestOf(choices, wanted);
@@ -217,9 +171,12 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
     longest = std::max(longest, phases.back().messageBytes);
     apart += timeAlone(phase, phases.back(), machine, wanted);
   }
-  if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes))
-    return success();
   SmallVector<Choice> choices = enumerateChainChoices(&getContext(), phases, passes, PhaseBorder::Grid, machine);
+  SmallVector<Choice> others = enumerateOthers(op, arenaBytes, machine);
+  SmallVector<Choice> all = choices;
+  all.append(others);
+  if (keeps(op, names + " in one kernel", longest, MessageUnit::Bytes, all))
+    return success();
   const Choice *best = bestOf(choices, wanted);
   SmallVector<Choice> twoShots;
   if (comm::FusedOp first = comm::getPhases(op).front(); phases.size() == 1 && whyNotTwoShots(first).empty())
@@ -227,9 +184,9 @@ LogicalResult SelectMechanismPass::chooseChain(comm::FusedOp op, const Machine &
   const Choice *two = bestOf(twoShots, wanted);
   if (two && two->predictedUs <= apart && (!best || two->predictedUs < best->predictedUs) && splitFirstIntoTwoShots(op)) {
     choices = std::move(twoShots);
-    best = bestOf(choices, wanted);
     names = "two-shot " + names;
   }
+  choices.append(others);
   return takeChain(op, names, apart, longest, MessageUnit::Bytes, choices, wanted);
 }
 
@@ -247,9 +204,11 @@ LogicalResult SelectMechanismPass::chooseRowChain(comm::FusedOp op, const Machin
     if (const Choice *best = bestOf(alone, wanted))
       apart += best->predictedUs;
   }
-  if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows))
+  SmallVector<Choice> choices = enumerateRowChainChoices(&getContext(), phases, machine);
+  choices.append(enumerateOthers(op, arenaBytes, machine));
+  if (keeps(op, names + " of rows in one kernel", most, MessageUnit::Rows, choices))
     return success();
-  return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, enumerateRowChainChoices(&getContext(), phases, machine), wanted);
+  return takeChain(op, names + " of rows", apart, most, MessageUnit::Rows, choices, wanted);
 }
 
 /// Gives a chain the best of `choices` if that is no slower than its phases `apart`, in us; else takes it apart.
@@ -273,12 +232,17 @@ void SelectMechanismPass::considerTwoShots(Operation *op, const Machine &machine
   if (op->hasAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName) || (fused && FusedRegion(fused).overRows()) || !whyNotTwoShots(op).empty())
     return;
   Exchange whole = fused ? exchangeOf(fused, arenaBytes, machine) : exchangeOf(cast<comm::CollectiveOpInterface>(op), arenaBytes, machine);
-  SmallVector<Choice> oneShot = fused ? enumerateFused(&getContext(), whole, machine) : enumerateChoices(&getContext(), whole, machine);
+  SmallVector<Choice> oneShot = fused ? enumerateFused(fused, whole, machine) : enumerateChoices(&getContext(), whole, machine);
   SmallVector<Choice> twoShots = enumerateTwoShots(&getContext(), whole, machine);
   const Choice *one = bestOf(oneShot, wanted), *two = bestOf(twoShots, wanted);
   if (!two || (one && one->predictedUs <= two->predictedUs))
     return;
-  MechanismDecision decision = decisionOf(op, whole.messageBytes, MessageUnit::Bytes, twoShots, wanted);
+  // What only kernels of ours do in two shots is one shot by the others.
+  SmallVector<Choice> all = twoShots;
+  llvm::copy_if(oneShot, std::back_inserter(all), [&](const Choice &choice) {
+    return llvm::none_of(twoShots, [&](const Choice &shots) { return shots.mechanism == choice.mechanism; });
+  });
+  MechanismDecision decision = decisionOf(op, whole.messageBytes, MessageUnit::Bytes, all, wanted);
   decision.taken = two->mechanism;
   std::string text = llvm::formatv("{0}all_reduce of {1} bytes among {2} ranks in two shots: {3} by {4}, predicted {5}; in one shot {6}",
                                    fused ? "fused " : "", whole.messageBytes, whole.ranks, wanted ? "asked for" : "fastest",
@@ -298,7 +262,7 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   if (!region.overRows()) {
     comm::CollectiveOpInterface collective = region.collective();
     Exchange exchange = exchangeOf(op, arenaBytes, machine);
-    SmallVector<Choice> choices = enumerateFused(&getContext(), exchange, machine);
+    SmallVector<Choice> choices = enumerateFused(op, exchange, machine);
     std::string what = llvm::formatv("fused {0} of {1} bytes per peer among {2} ranks", collective->getName().stripDialect(),
                                      exchange.messageBytes, exchange.ranks);
     return take(op, what, exchange.messageBytes, MessageUnit::Bytes, choices, wanted);
@@ -306,20 +270,30 @@ LogicalResult SelectMechanismPass::choose(comm::FusedOp op, const Machine &machi
   RowExchange exchange = rowExchangeOf(op, arenaBytes);
   std::string what = llvm::formatv("fused {0} of {1} rows among {2} ranks", region.collective()->getName().stripDialect(), exchange.rows,
                                    exchange.ranks);
-  return take(op, what, exchange.rows, MessageUnit::Rows, enumerateRowChoices(&getContext(), exchange, machine), wanted);
+  SmallVector<Choice> choices = enumerateRowChoices(&getContext(), exchange, machine);
+  choices.append(enumerateOthers(op, arenaBytes, machine));
+  return take(op, what, exchange.rows, MessageUnit::Rows, choices, wanted);
 }
 
 /// Gives `op` the best of the legal choices; `what` says what it moves, `amount` and `unit` how much.
 LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices,
                                         std::optional<xfer::Mechanism> wanted) {
-  if (keeps(op, what, amount, unit))
+  if (keeps(op, what, amount, unit, choices))
     return success();
   const Choice *best = bestOf(choices, wanted);
   std::string table = tableOf(choices);
-  if (!best)
-    return op->emitOpError() << "has no legal mechanism" << (wanted ? " " + xfer::stringifyMechanism(*wanted).str() : std::string())
-                             << " for " << (unit == MessageUnit::Rows ? "" : "messages of ") << amount
-                             << (unit == MessageUnit::Rows ? " rows: " : " bytes: ") << table;
+  if (!best && wanted) {
+    InFlightDiagnostic error = emitOptionError(&getContext(), "mechanism", mechanism.getValue()) << "cannot be had for " << what << ": " << table;
+    error.attachNote(op->getLoc()) << "the collective is here"
+                                   << (isa<comm::FusedOp>(op) ? ", fused with what is around it (--pkb-pipeline=fuse=false leaves it alone)" : "");
+    return error;
+  }
+  if (!best) {
+    InFlightDiagnostic error = op->emitOpError() << "has no legal mechanism: " << what << ": " << table;
+    if (arenaBytes != kDefaultArenaBytes)
+      error << " (option arena-bytes=" << arenaBytes.getValue() << " says how much room there is)";
+    return error;
+  }
   op->setAttr(xfer::kScheduleAttrName, best->schedule);
   op->setAttr(xfer::kPredictedAttrName, Builder(&getContext()).getF64FloatAttr(best->predictedUs));
   std::string text = llvm::formatv("{0}: {1} by {2}, predicted {3}", what, wanted ? "asked for" : "fastest",
@@ -330,6 +304,34 @@ LogicalResult SelectMechanismPass::take(Operation *op, StringRef what, int64_t a
   return success();
 }
 
+/// The machine that the options name, else the module, else the one that is assumed.
+FailureOr<Machine> SelectMechanismPass::readTarget(comm::MeshAttr mesh) {
+  auto known = getOperation()->getAttrOfType<StringAttr>(cuda::kTargetAttrName);
+  std::string name = !target.empty() ? target.getValue() : known ? known.str() : std::string(kDefaultMachine) + "x" + std::to_string(mesh.getSize());
+  llvm::Expected<Machine> machine = loadMachine(name, targetFile);
+  if (!machine && targetFile.empty())
+    return emitOptionError(&getContext(), "target", name) << "names no machine: " << llvm::toString(machine.takeError());
+  if (!machine)
+    return emitOptionError(&getContext(), "target-file", targetFile.getValue()) << "has no target " << name << ": " << llvm::toString(machine.takeError());
+  if (machine->ranks != mesh.getSize())
+    return emitOptionError(&getContext(), "target", name) << "must have as many ranks as the program (" << mesh.getSize() << "), got: " << machine->ranks;
+  if (target.empty() && !known)
+    emitRemark(UnknownLoc::get(&getContext())) << "no target is named, " << name << " is assumed (option target=<machine>x<ranks>)";
+  getOperation()->setAttr(cuda::kTargetAttrName, StringAttr::get(&getContext(), name));
+  return std::move(*machine);
+}
+
+FailureOr<std::optional<xfer::Mechanism>> SelectMechanismPass::readMechanism() {
+  if (mechanism.empty())
+    return std::optional<xfer::Mechanism>();
+  std::optional<xfer::Mechanism> wanted = xfer::symbolizeMechanism(mechanism);
+  if (!wanted || !llvm::is_contained(kMechanisms, *wanted)) {
+    std::string names = llvm::join(llvm::map_range(kMechanisms, xfer::stringifyMechanism), ", ");
+    return emitOptionError(&getContext(), "mechanism", mechanism.getValue()) << "must be one of " << names;
+  }
+  return wanted;
+}
+
 void SelectMechanismPass::runOnOperation() {
   ModuleOp module = getOperation();
   comm::MeshAttr mesh = comm::getMesh(module);
@@ -337,30 +339,21 @@ void SelectMechanismPass::runOnOperation() {
     module.emitError() << "module must have a mesh (attribute " << comm::kMeshAttrName << ")";
     return signalPassFailure();
   }
-  std::string name = target.empty() ? "h200x" + std::to_string(mesh.getSize()) : target.getValue();
-  llvm::Expected<Machine> machine = loadMachine(name, targetFile);
-  if (!machine) {
-    module.emitError() << llvm::toString(machine.takeError());
+  if (arenaBytes < 1) {
+    emitOptionError(&getContext(), "arena-bytes", arenaBytes.getValue()) << "must be positive";
     return signalPassFailure();
   }
-  if (machine->ranks != mesh.getSize()) {
-    module.emitError() << "target " << name << " must have as many ranks as the program (" << mesh.getSize()
-                       << "), got: " << machine->ranks;
+  FailureOr<std::optional<xfer::Mechanism>> asked = readMechanism();
+  if (failed(asked))
     return signalPassFailure();
-  }
-  std::optional<xfer::Mechanism> wanted;
-  if (!mechanism.empty()) {
-    wanted = xfer::symbolizeMechanism(mechanism);
-    if (!wanted) {
-      module.emitError() << "mechanism must be one of ldst, ll, copy_engine, nccl, got: '" << mechanism << "'";
-      return signalPassFailure();
-    }
-  }
+  FailureOr<Machine> machine = readTarget(mesh);
+  if (failed(machine))
+    return signalPassFailure();
+  std::optional<xfer::Mechanism> wanted = *asked;
   if (machine->measuredRanks != machine->ranks)
     remark::analysis(module.getLoc(), remark::RemarkOpts::name("scaled-rates").category("select"))
-        << llvm::formatv("no rates measured for {0}: those of {1} ranks are used", name, machine->measuredRanks).str();
+        << llvm::formatv("no rates measured for {0}x{1}: those of {2} ranks are used", machine->name, machine->ranks, machine->measuredRanks).str();
 
-  module->setAttr(cuda::kTargetAttrName, StringAttr::get(&getContext(), name));
   module->setAttr(xfer::kSmsAttrName, IntegerAttr::get(IntegerType::get(&getContext(), 64), machine->sms));
   module->setAttr(comm::kMeshAttrName,
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),

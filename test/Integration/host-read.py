@@ -9,11 +9,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 
 import torch
 
 import pkb
+
+sys.path.insert(0, os.path.join(os.environ["PKB_SOURCE_DIR"], "runtime", "tests", "torch"))
+import rank_threads  # noqa: E402
 
 BUILD = os.environ["PKB_BUILD_DIR"]
 os.environ.setdefault("PKB_LIBRARY_DIR", os.path.join(BUILD, "lib"))
@@ -75,31 +77,19 @@ def on_emulated_ranks(path, world_size):
     """What is wrong with the results of the calls."""
     wrong = []
 
-    def main(rank, machine):
-        try:
-            context = machine.context(rank, arena_bytes=32 << 20)
-            try:
-                program = pkb.load(path, context=context)
-                for call in range(CALLS):
-                    results = program(*inputs(rank, world_size, call))
-                    context.synchronize()
-                    for number, (ours, right) in enumerate(zip(results, expected(rank, world_size, call))):
-                        if not torch.equal(ours, right):
-                            wrong.append(f"W = {world_size}, rank {rank}, call {call}, result {number}: {ours} instead of {right}")
-            except BaseException as error:
-                context.abort(str(error))
-                raise
-            finally:
-                context.close()
-        except BaseException as error:
-            wrong.append(f"W = {world_size}, rank {rank}: {error}")
+    def body(rank, context):
+        program = pkb.load(path, context=context)
+        for call in range(CALLS):
+            results = program(*inputs(rank, world_size, call))
+            context.synchronize()
+            for number, (ours, right) in enumerate(zip(results, expected(rank, world_size, call))):
+                if not torch.equal(ours, right):
+                    wrong.append(f"W = {world_size}, rank {rank}, call {call}, result {number}: {ours} instead of {right}")
 
-    with pkb.Emulator(world_size) as machine:
-        threads = [threading.Thread(target=main, args=(rank, machine)) for rank in range(world_size)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    try:
+        rank_threads.on_ranks(world_size, body)
+    except pkb.PkbError as error:
+        wrong.append(f"W = {world_size}: {error}")
     return wrong
 
 

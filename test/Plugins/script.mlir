@@ -5,8 +5,11 @@
 // CHECK: "block":512,"grid":[1,4],"mechanism":"ldst",{{.*}}"name":"all_reduce_0"
 // CHECK: PKB_KERNEL(all_reduce_0, /*threads=*/512
 // WITHOUT: cuda.kernel @all_reduce_0 attributes {blocks = 128 : i64
-// EXPLAIN: all_reduce {{ *}}ldst
-// EXPLAIN: schedule was given
+// What else there is stands beside a schedule that was given, but no time of its own mechanism: that would be the time of another schedule.
+// EXPLAIN: all_reduce {{ *}}ldst {{ *}}copy_engine {{[0-9.]+}} us
+// EXPLAIN-NEXT: schedule was given {{ *}}nccl {{[0-9.]+}} us
+// EXPLAIN-NEXT: not ll: message of 2097152 bytes
+// EXPLAIN: {{^}}ldst {{ *}}a kernel of ours stores
 
 // The passes of the script can also be named.
 // RUN: pkb-opt %s --pass-pipeline='builtin.module(transform-preload-library{transform-library-paths=%src/docs/Examples/scripts/few-blocks.mlir},transform-interpreter)' \

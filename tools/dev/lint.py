@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks the rules of the tree that a machine can check.
 
-    tools/dev/lint.py [NAME ...] [--root DIR]      NAME: budgets includes style words names labels tests figures commits (default: all)
+    tools/dev/lint.py [NAME ...] [--root DIR]      NAME: budgets includes style words names labels tests placeholders figures commits (default: all)
 
 Prints one line per finding, `path:line: [check] what is wrong and what to do`; the exit status is 1 if there is any.
 """
@@ -15,7 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
 sys.dont_write_bytecode = True
 
-CHECKS = ("budgets", "includes", "style", "words", "names", "labels", "tests", "figures", "commits")
+CHECKS = ("budgets", "includes", "style", "words", "names", "labels", "tests", "placeholders", "figures", "commits")
 
 
 def main(argv=None):

@@ -36,6 +36,7 @@ struct MechanismOption {
 struct MechanismDecision {
   std::string function, collective; // names: of the function, and `all_reduce`
   comm::GroupAttr group;
+  int64_t exchange = -1; // that other functions have too, where ranks run different ones (comm.exchange); -1: all ranks run this one
   int64_t phase = 0; // of its kernel, counted from 0: what is in one kernel is decided together
   int64_t amount = 0; // of the largest message, in `unit`
   MessageUnit unit = MessageUnit::Bytes;

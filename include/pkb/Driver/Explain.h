@@ -61,6 +61,7 @@ private:
   std::vector<std::string> getFunctions() const;
   const StepsDecision *stepsOf(llvm::StringRef function) const;
   Steps countAfter(llvm::StringRef function) const;
+  int64_t countCalls() const;
   void printFunction(llvm::raw_ostream &os, llvm::StringRef function, bool alone) const;
 
   std::string program;

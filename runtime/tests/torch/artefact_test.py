@@ -11,15 +11,13 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import unittest
 import warnings
 
 import torch
-import torch.distributed as dist
 from binding_test import doubling_text, program_text, write_artefact  # beside this file
-from torch.testing._internal.distributed.multi_threaded_pg import _install_threaded_pg, _uninstall_threaded_pg
+from rank_threads import on_ranks
 
 import pkb
 
@@ -49,40 +47,7 @@ class Artefacts(unittest.TestCase):
 
     def on_ranks(self, body, *, group=False, timeout_s=30.0, **options):
         """body(rank, program, context) on two threads, each with the artefact loaded; `group`: in a process group of threads."""
-        errors = []
-
-        def rank_main(rank, machine, store):
-            try:
-                if group:
-                    dist.init_process_group("threaded", rank=rank, world_size=2, store=store)
-                context = machine.context(rank, arena_bytes=32 << 20, timeout_s=timeout_s)
-                try:
-                    body(rank, pkb.load(self.path, context=context, **options), context)
-                except BaseException as error:
-                    context.abort(str(error))
-                    raise
-                finally:
-                    context.close()
-            except BaseException as error:
-                errors.append((rank, error))
-
-        if group:
-            torch._C._distributed_c10d._set_thread_isolation_mode(True)
-            _install_threaded_pg()
-        try:
-            store = dist.HashStore()
-            with pkb.Emulator(2) as machine:
-                threads = [threading.Thread(target=rank_main, args=(rank, machine, store)) for rank in range(2)]
-                for thread in threads:
-                    thread.start()
-                for thread in threads:
-                    thread.join()
-        finally:
-            if group:
-                _uninstall_threaded_pg()
-                torch._C._distributed_c10d._set_thread_isolation_mode(False)
-        if errors:
-            raise errors[0][1]
+        on_ranks(2, lambda rank, context: body(rank, pkb.load(self.path, context=context, **options), context), group=group, timeout_s=timeout_s)
 
     @staticmethod
     def tensor(rank, *sizes):

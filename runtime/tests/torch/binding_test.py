@@ -10,10 +10,10 @@ import json
 import os
 import pathlib
 import tempfile
-import threading
 import unittest
 
 import torch
+from rank_threads import on_ranks  # beside this file
 
 import pkb
 from pkb import trees
@@ -106,31 +106,10 @@ def write_artefact(path, text, files=None):
 class Ranks(unittest.TestCase):
     def on_ranks(self, text, body):
         """body(rank, program, context) on two threads, each with the program loaded."""
-        errors = []
-
-        def rank_main(rank, machine, path):
-            try:
-                context = machine.context(rank, arena_bytes=32 << 20, timeout_s=30)
-                try:
-                    body(rank, pkb.load(path, context=context), context)
-                except BaseException as error:
-                    context.abort(str(error))
-                    raise
-                finally:
-                    context.close()
-            except BaseException as error:
-                errors.append((rank, error))
-
-        with tempfile.TemporaryDirectory() as folder, pkb.Emulator(2) as machine:
+        with tempfile.TemporaryDirectory() as folder:
             path = pathlib.Path(folder) / "p.cu"
             path.write_text(text)
-            threads = [threading.Thread(target=rank_main, args=(rank, machine, path)) for rank in range(2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0][1]
+            on_ranks(2, lambda rank, context: body(rank, pkb.load(path, context=context), context))
 
     @staticmethod
     def tensor(rank, call=0):
@@ -144,6 +123,23 @@ class Ranks(unittest.TestCase):
                 self.assertIsInstance(result, list)
                 torch.testing.assert_close(result[0], self.tensor(0, call) + self.tensor(1, call), rtol=0, atol=0)
             self.assertEqual(program.launches, 1)
+
+        self.on_ranks(program_text(), body)
+
+    def test_nothing_of_a_call_is_kept(self):
+        """When a call has returned, its tensors are the caller's alone: what is freed then is torch's to use again, in the order of the stream."""
+
+        def body(rank, program, context):
+            def owners(tensor):
+                return torch._C._storage_Use_Count(tensor.untyped_storage()._cdata)
+
+            x, out = self.tensor(rank), torch.empty(3, 5)
+            before = owners(x), owners(out)
+            for _ in range(2):
+                result = program(x)[0]
+                torch.ops.pkb.call_out(program.handle, [x], [out])
+                self.assertEqual((owners(x), owners(out)), before)
+                self.assertEqual(owners(result), owners(torch.empty(1)))
 
         self.on_ranks(program_text(), body)
 

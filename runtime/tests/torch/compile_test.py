@@ -8,12 +8,12 @@ Run with PYTHONPATH=runtime/torch, PKB_LIBRARY_DIR set to the folder of the buil
 import os
 import pathlib
 import tempfile
-import threading
 import unittest
 import warnings
 
 import torch
 import torch.distributed as dist
+from rank_threads import on_ranks, on_threads  # beside this file
 
 import pkb
 from pkb import compiling
@@ -51,31 +51,15 @@ class Compile(unittest.TestCase):
 
     def compile_on_ranks(self, factor=2, **options):
         """Compiles and calls on two emulated ranks; the warnings."""
-        errors = []
 
-        def rank_main(rank, machine):
-            try:
-                context = machine.context(rank, arena_bytes=32 << 20, timeout_s=60)
-                try:
-                    model = self.path / "model.py"
-                    settings = {"cache_dir": self.cache, "context": context, **options}
-                    program = pkb.compile(f"{model}:solution", f"{model}:inputs", **settings)
-                    result = program(torch.full((4, 8), rank + 1.0))
-                    torch.testing.assert_close(result, torch.full((4, 8), 3.0 * factor), rtol=0, atol=0)
-                finally:
-                    context.close()
-            except BaseException as error:
-                errors.append(error)
+        def body(rank, context):
+            model = self.path / "model.py"
+            program = pkb.compile(f"{model}:solution", f"{model}:inputs", **{"cache_dir": self.cache, "context": context, **options})
+            torch.testing.assert_close(program(torch.full((4, 8), rank + 1.0)), torch.full((4, 8), 3.0 * factor), rtol=0, atol=0)
 
-        with warnings.catch_warnings(record=True) as caught, pkb.Emulator(2) as machine:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            threads = [threading.Thread(target=rank_main, args=(rank, machine)) for rank in range(2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0]
+            on_ranks(2, body, timeout_s=60)
         return [str(w.message) for w in caught if str(w.message).startswith("pkb: ")]
 
     def test_one_rank_builds_and_what_is_built_is_kept(self):
@@ -133,20 +117,16 @@ class Compile(unittest.TestCase):
 
 class Store(unittest.TestCase):
     def on_ranks(self, size, body):
-        results, store = [None] * size, dist.HashStore()
+        """body(store, rank) on threads: what each returns or raises."""
+        store = dist.HashStore()
 
-        def run(rank):
+        def one(rank):
             try:
-                results[rank] = body(store, rank)
+                return body(store, rank)
             except Exception as error:
-                results[rank] = error
+                return error
 
-        threads = [threading.Thread(target=run, args=(rank,)) for rank in range(size)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return results
+        return on_threads(size, one)
 
     def test_ranks_meet_again_and_again_in_a_fresh_folder(self):
         def body(store, rank):

@@ -11,11 +11,11 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
 
 import torch
 from binding_test import program_text, write_artefact  # beside this file
+from rank_threads import on_ranks
 
 import pkb
 from pkb import solution
@@ -46,27 +46,7 @@ class SolutionTest(unittest.TestCase):
         spec = importlib.util.spec_from_file_location("candidate", file)
         candidate = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(candidate)
-        results, errors = {}, []
-
-        def rank_main(rank, machine):
-            context = machine.context(rank, arena_bytes=32 << 20, timeout_s=30)
-            try:
-                program = candidate.load(context=context)
-                results[rank] = program(torch.full((3, 5), rank + 1.0))[0]
-            except BaseException as error:
-                context.abort(str(error))
-                errors.append(error)
-            finally:
-                context.close()
-
-        with pkb.Emulator(2) as machine:
-            threads = [threading.Thread(target=rank_main, args=(rank, machine)) for rank in range(2)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-        if errors:
-            raise errors[0]
+        results = on_ranks(2, lambda rank, context: candidate.load(context=context)(torch.full((3, 5), rank + 1.0))[0])
         for rank in range(2):
             torch.testing.assert_close(results[rank], torch.full((3, 5), 3.0), rtol=0, atol=0)
 

@@ -20,6 +20,15 @@
 # RESIZE: model.py:12: aten::resize_: gives a tensor another storage, which is not supported; make a new tensor instead
 # RUN: not pkb-opt %t.host.pkb 2>&1 | FileCheck %s --check-prefix=HOST
 # HOST: model.py:12: all_reduce: a tensor in host memory is not supported; move it to the device first
+# A result has the line that made it, an argument the line that uses it first.
+# RUN: not pkb-opt %t.result.pkb 2>&1 | FileCheck %s --check-prefix=RESULT
+# RESULT: model.py:14: result 1, made here, is a tensor in host memory, which is not supported; return one on the device
+# RUN: not pkb-opt %t.constant.pkb 2>&1 | FileCheck %s --check-prefix=CONSTANT
+# CONSTANT: model.py:12: result 0, made here, is a tensor in host memory, which is not supported; return one on the device
+# RUN: not pkb-opt %t.argument.pkb 2>&1 | FileCheck %s --check-prefix=ARGUMENT
+# ARGUMENT: model.py:13: argument 0, used here, is a tensor in host memory, which is not supported; pass one on the device
+# RUN: not pkb-opt %t.unused.pkb 2>&1 | FileCheck %s --check-prefix=UNUSED
+# UNUSED: unused.pkb': argument 0 is a tensor in host memory, which is not supported; pass one on the device
 # RUN: not pkb-opt %t.overlap.pkb 2>&1 | FileCheck %s --check-prefix=OVERLAP
 # OVERLAP: arguments 0 and 1 overlap in memory and neither contains the other, which is not supported; pass the whole tensor
 import os
@@ -42,7 +51,31 @@ case("guards", edit=lambda b: b.update(guards=[{"expr": "s0 > 4"}]))(lambda r: N
 case("encoding")(lambda r: r.op("aten::add", [{"t": r.input([4])}, {"q": 1}], [r.tensor([4])], overload="Tensor"))
 case("device")(lambda r: r.op("aten::to", [{"t": r.input([4])}, {"device": "xla:0"}], [r.tensor([4])]))
 case("item")(lambda r: r.op("aten::item", [{"t": r.input([])}], [{"f": 1.0}]))
+case("unused")(lambda r: r.input([4], storage=r.storage(16, "input", device="cpu")))
 case("host")(lambda r: r.all_reduce(r.literal(r.tensor([4], storage=r.storage(16, "literal", device="cpu")), bytes(16))))
+
+
+@case("result")
+def result(r):
+    x = r.input([4])
+    y, z = r.tensor([4]), r.tensor([4], storage=r.storage(16, "op", device="cpu"))
+    r.op("aten::neg", [{"t": x}], [y])
+    r.at(14).op("aten::_to_copy", [{"t": y}], [z], kwargs=[("device", {"device": "cpu"})])
+    r.at(15).op("aten::abs", [{"t": x}], [r.tensor([4])])
+    r.returns(y, r.view(z, [2]))
+
+
+@case("constant")
+def constant(r):
+    r.returns(r.literal(r.tensor([4], storage=r.storage(16, "literal", device="cpu")), bytes(16)))
+
+
+@case("argument")
+def argument(r):
+    memory = r.storage(16, "input", device="cpu")
+    x = r.input([4], storage=memory)
+    r.at(13).op("aten::abs", [{"t": x}], [r.tensor([4])])
+    r.at(14).op("aten::neg", [{"t": x}], [r.tensor([4])])
 
 
 @case("resize")

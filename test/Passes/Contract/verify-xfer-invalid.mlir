@@ -954,7 +954,7 @@ xfer.kernel @group_cut group(<[[0, 1]]>)
   // expected-note @+1 {{the buffer}}
   %buffer = xfer.symm_buffer : <f32, chunk = 384, slots = 2, parities = 2, lines>
   %flags = xfer.flags : !xfer.flags
-  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 16 bytes is no whole number of packed groups of 1536 bytes}}
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit the buffer that it goes through: a chunk of 16 bytes cuts a group of packed lines, which carries 1536 bytes: it must be a multiple of that}}
   xfer.pipeline 768 by 4 produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
@@ -1067,7 +1067,7 @@ xfer.kernel @chunk_too_large group(<[[0, 1]]>)
   // expected-note @+1 {{the buffer}}
   %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
   %flags = xfer.flags : !xfer.flags
-  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 8 elements does not fit a slot of 4}}
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit the buffer that it goes through: a chunk of 8 elements does not fit a slot of 4}}
   xfer.pipeline 8 by 8 produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
@@ -1095,7 +1095,7 @@ xfer.kernel @chunk_of_12_bytes group(<[[0, 1]]>)
 ^bb0(%in: memref<8xf32>, %out: memref<16xf32>):
   %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
   %flags = xfer.flags : !xfer.flags
-  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 3 elements of 4 bytes is no multiple of 16 bytes}}
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit the buffer that it goes through: a chunk of 3 elements of 4 bytes is no multiple of 16 bytes}}
   xfer.pipeline 8 by 3 produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank
@@ -1124,7 +1124,7 @@ xfer.kernel @too_few_slots group(<[[0, 1]]>)
   // expected-note @+1 {{the buffer}}
   %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
   %flags = xfer.flags : !xfer.flags
-  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: the schedule uses 3 slots, the buffer has 2}}
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit the buffer that it goes through: the schedule uses 3 slots, the buffer has 2}}
   xfer.pipeline 16 by 4 produce {
   ^bb0(%c: !xfer.chunk):
     %me = xfer.own_rank

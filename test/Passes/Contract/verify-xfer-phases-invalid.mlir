@@ -188,7 +188,7 @@ xfer.kernel @other_chunks group(<[[0, 1]]>)
   }
   %d = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
   xfer.sync block
-  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit its slot or is no multiple of 16 bytes: a chunk of 2 elements of 4 bytes is no multiple of 16 bytes}}
+  // expected-error @+1 {{'xfer.pipeline' op XV406: a chunk does not fit the buffer that it goes through: a chunk of 2 elements of 4 bytes is no multiple of 16 bytes}}
   xfer.pipeline 8 by 2 implements all_gather produce {
   ^bb0(%k: !xfer.chunk):
     %me = xfer.own_rank

@@ -14,21 +14,39 @@
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 target-file=%t/zero.json})' 2>&1 | FileCheck %s --check-prefix=ZERO
 // RUN: not pkb-opt %t/two.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2 mechanism=ldst arena-bytes=100000})' 2>&1 | FileCheck %s --check-prefix=ARENA
 // RUN: not pkb-opt %t/nomesh.mlir --pass-pipeline='builtin.module(pkb-select-mechanism{target=h200x2})' 2>&1 | FileCheck %s --check-prefix=MESH
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=mechanism=tma 2>&1 | FileCheck %s --check-prefix=NOTYET
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=machine=h200 2>&1 | FileCheck %s --check-prefix=NOOPTION --implicit-check-not=error:
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=fuse=maybe 2>&1 | FileCheck %s --check-prefix=NOVALUE
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline=mechanism=pigeon 2>&1 | FileCheck %s --check-prefix=MECHANISM --implicit-check-not=remark:
+// RUN: not pkb-opt %t/fused.mlir --pkb-pipeline='target=h200x2 mechanism=nccl' 2>&1 | FileCheck %s --check-prefix=FUSED
+// RUN: not pkb-opt %t/two.mlir --pkb-select-mechanism=arena-bytes=-1 2>&1 | FileCheck %s --check-prefix=NOARENA
+// RUN: not pkb-opt %t/two.mlir --pkb-pipeline='target=h200x2 arena-bytes=-1' 2>&1 | FileCheck %s --check-prefix=NOARENA
+// RUN: not pkb-opt %t/two.mlir --pkb-select-mechanism='target=h200x2 target-file=%t/slow.json arena-bytes=1000' 2>&1 | FileCheck %s --check-prefix=ROOM
 
-// RANKS: error: target h200x4 must have as many ranks as the program (2), got: 4
-// NAME: error: target must be <machine>x<ranks>, such as h200x4, got: 'h200'
-// MACHINE: error: unknown machine 'z80' in target 'z80x2'; known: {{.*}}h200{{.*}} (or give a machine file)
-// MECHANISM: error: mechanism must be one of ldst, ll, copy_engine, nccl, got: 'pigeon'
-// ILLEGAL: error: 'comm.all_reduce' op has no legal mechanism ll for messages of 2097152 bytes: ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 1179648 bytes of an LL slot
-// REDUCTION: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no sum of i16
-// BITS: error: 'comm.all_reduce' op has no legal mechanism nccl for messages of 16 bytes: {{.*}}nccl not legal: it has no reduction bor
-// VECTORS: error: 'comm.all_gather' op has no legal mechanism copy_engine for messages of 12 bytes: {{.*}}copy_engine not legal: a message is no multiple of 16 bytes
-// POINTS: error: machine file '{{.*}}points.json': 'nccl' of 'all_reduce' must be a list of [bytes, us], ascending and positive
-// NOFILE: error: cannot open machine file '{{.*}}none.json': No such file or directory
-// NOJSON: error: machine file '{{.*}}text.json' is not JSON:
-// SCHEMA: error: machine file '{{.*}}schema.json': 'schema' must be "pkb-machine"
-// ZERO: error: machine file '{{.*}}zero.json': 'sms' must be a positive number
-// ARENA: error: 'comm.all_reduce' op has no legal mechanism ldst for messages of 2097152 bytes: ldst not legal: staging of {{[0-9]+}} bytes exceeds the 0 bytes of the arena's half
+// RANKS: pkb-opt: error: option target=h200x4 must have as many ranks as the program (2), got: 4
+// NAME: pkb-opt: error: option target=h200 names no machine: target must be <machine>x<ranks>, such as h200x4, got: 'h200'
+// MACHINE: pkb-opt: error: option target=z80x2 names no machine: unknown machine 'z80' in target 'z80x2'; known: {{.*}}h200{{.*}} (or give a machine file)
+// MECHANISM: pkb-opt: error: option mechanism=pigeon must be one of ldst, ll, copy_engine, nccl
+// ILLEGAL: pkb-opt: error: option mechanism=ll cannot be had for all_reduce of 2097152 bytes per peer among 2 ranks: ldst {{[0-9.]+}} us, ll not legal: message of 2097152 bytes exceeds the 1179648 bytes of an LL slot
+// The line of the program is a note: nothing is wrong there.
+// ILLEGAL-NEXT: {{.*}}two.mlir:3:10: note: the collective is here
+// ILLEGAL-NOT: two.mlir
+// NOTYET: pkb-opt: error: option mechanism=tma must be one of ldst, ll, copy_engine, nccl
+// NOOPTION: pkb-opt: error: option --pkb-pipeline=machine=h200 must have options that --help lists, got: no such option machine
+// NOVALUE: pkb-opt: for the --fuse option: 'maybe' is invalid value for boolean argument! Try 0 or 1
+// FUSED: pkb-opt: error: option mechanism=nccl cannot be had for fused all_reduce of 16 bytes per peer among 2 ranks: {{.*}}nccl not legal: only kernels of ours take in what is around a collective; alone it takes {{[0-9.]+}} us
+// FUSED-NEXT: note: the collective is here, fused with what is around it (--pkb-pipeline=fuse=false leaves it alone)
+// NOARENA: pkb-opt: error: option arena-bytes=-1 must be positive
+// ROOM: two.mlir:3:10: error: 'comm.all_reduce' op has no legal mechanism: all_reduce of 2097152 bytes per peer among 2 ranks: ldst not legal: {{.*}} (option arena-bytes=1000 says how much room there is)
+// REDUCTION: pkb-opt: error: option mechanism=nccl cannot be had for all_reduce of 16 bytes per peer among 2 ranks: {{.*}}nccl not legal: it has no sum of i16
+// BITS: pkb-opt: error: option mechanism=nccl cannot be had for all_reduce of 16 bytes per peer among 2 ranks: {{.*}}nccl not legal: it has no reduction bor
+// VECTORS: pkb-opt: error: option mechanism=copy_engine cannot be had for all_gather of 12 bytes per peer among 2 ranks: {{.*}}copy_engine not legal: a message is no multiple of 16 bytes
+// POINTS: pkb-opt: error: option target-file={{.*}}points.json has no target h200x2: machine file '{{.*}}points.json': 'nccl' of 'all_reduce' must be a list of [bytes, us], ascending and positive
+// NOFILE: pkb-opt: error: option target-file={{.*}}none.json has no target h200x2: cannot open machine file '{{.*}}none.json': No such file or directory
+// NOJSON: pkb-opt: error: option target-file={{.*}}text.json has no target h200x2: machine file '{{.*}}text.json' is not JSON:
+// SCHEMA: pkb-opt: error: option target-file={{.*}}schema.json has no target h200x2: machine file '{{.*}}schema.json': 'schema' must be "pkb-machine"
+// ZERO: pkb-opt: error: option target-file={{.*}}zero.json has no target h200x2: machine file '{{.*}}zero.json': 'sms' must be a positive number
+// ARENA: pkb-opt: error: option mechanism=ldst cannot be had for all_reduce of 2097152 bytes per peer among 2 ranks: ldst not legal: staging of {{[0-9]+}} bytes exceeds the 0 bytes of the arena's half
 // MESH: error: module must have a mesh (attribute comm.mesh)
 
 //--- two.mlir
@@ -38,6 +56,17 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     return %0 : tensor<1048576xbf16>
   }
 }
+//--- fused.mlir
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @main(%a: tensor<4xf32>) -> tensor<4xf32> {
+    %0 = comm.all_reduce sum %a in <[[0, 1]]> accumulate f32 : tensor<4xf32>
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<4xf32>) -> tensor<4xf32>
+    return %1 : tensor<4xf32>
+  }
+}
+//--- slow.json
+{"schema": "pkb-machine", "version": [1, 0], "machine": "h200", "sms": 132, "threads_per_sm": 2048, "worlds": {"2": {"kernel_us": 1, "hop_us": 1, "order_us": 1,
+  "ldst_peak_gbs": 1, "ldst_sm_gbs": 1, "ll_peak_gbs": 1, "hbm_gbs": 1, "exposed_memory": 1, "exposed_memory_pipelined": 1, "copy_us": 1, "copy_peak_gbs": 1}}}
 //--- nomesh.mlir
 module {
 }

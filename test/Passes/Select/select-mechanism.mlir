@@ -81,7 +81,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK: comm.fused(%{{.*}}) : (tensor<65536xf32>) -> tensor<65536xf32> attributes {{.*}}xfer.schedule = #xfer.schedule<mechanism = ll
 // CHECK: comm.fused
 // CHECK: comm.all_gather
-// REMARK: reduce_scatter, all_gather in one kernel among 2 ranks, apart {{[0-9.]+}} us: fastest by ll, predicted ldst {{[0-9.]+}} us, ll {{[0-9.]+}} us
+// REMARK: reduce_scatter, all_gather in one kernel among 2 ranks, apart {{[0-9.]+}} us: fastest by ll, predicted ldst {{[0-9.]+}} us, ll {{[0-9.]+}} us, copy_engine not legal: only kernels of ours hold several collectives; apart they take {{[0-9.]+}} us, nccl not legal: only kernels of ours hold several collectives; apart they take {{[0-9.]+}} us
 // ASKED-LABEL: @chain
 // ASKED: comm.fused{{.*}} attributes {{.*}}mechanism = ldst
 module attributes {comm.mesh = #comm.mesh<size = 2>} {

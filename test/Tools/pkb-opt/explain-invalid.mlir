@@ -20,7 +20,7 @@
 // RUN: pkb-opt %s --pkb-pipeline=target=h200x2 --explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: explain-invalid.mlir: 0 collectives
 // RUN: not pkb-opt %s --pkb-pipeline=target=h200x4 --explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=FAILED
-// FAILED: error: target h200x4 must have as many ranks as the program (2), got: 4
+// FAILED: pkb-opt: error: option target=h200x4 must have as many ranks as the program (2), got: 4
 // FAILED-NOT: collectives
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {

@@ -11,8 +11,9 @@
 # SAME: where {{ *}}what {{ *}}moved by {{ *}}instead of {{ *}}computed in its kernel
 # SAME-NEXT: {{^[- ]+$}}
 # SAME-NEXT: {{^}}model.py:7 {{ *}}all_reduce {{ *}}ll {{ *}}ldst {{[0-9.]+}} us {{ *}}mul after it{{$}}
-# SAME-NEXT: {{^}}dist.all_reduce(x) {{ *}}4 KiB to a peer {{ *}}{{[0-9.]+}} us{{$}}
-# SAME-NEXT: {{^ *}}ranks 0 1{{$}}
+# SAME-NEXT: {{^}}dist.all_reduce(x) {{ *}}4 KiB to a peer {{ *}}{{[0-9.]+}} us {{ *}}not copy_engine: only kernels of ours hold{{$}}
+# SAME-NEXT: {{^ *}}ranks 0 1 {{ *}}several collectives; apart they take {{[0-9.]+}} us{{$}}
+# SAME-NEXT: not nccl: only kernels of ours hold several{{$}}
 # SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing: nothing around it works element by{{$}}
 # SAME-NEXT: dist.all_reduce(loss) {{.*}}element on what it moves{{$}}
 # SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing:
@@ -34,7 +35,7 @@
 #
 # Ranks that run different code have a table each, and the reason is there.
 # RUN: pkb-opt %t.differ.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=DIFFER
-# DIFFER: differ.pkb: 2 collectives
+# DIFFER: differ.pkb: 1 collective; the ranks run different code, a table for each that calls one
 # DIFFER: @main_0, which rank 0 runs
 # DIFFER-NEXT: before fusion, a call is 1 collective and 1 operator of PyTorch
 # DIFFER: model.py:7 {{.*}}all_reduce {{.*}}nothing: other ranks run other code around it
@@ -59,6 +60,25 @@
 # SHOTS-NEXT: {{^ *}}32 MiB to a peer
 # SHOTS-NEXT: {{^ *}}ranks 0-3
 # SHOTS-NOT: model.py
+#
+# Every kernel names every mechanism, with a time or a reason: also one of a collective and operators around it.
+# RUN: pkb-opt %t.after.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=AFTER
+# AFTER: after.pkb: 2 collectives
+# AFTER: model.py:7 {{ *}}all_reduce {{ *}}ll {{ *}}ldst {{[0-9.]+}} us {{ *}}mul after it{{$}}
+# AFTER-NEXT: 4 KiB to a peer {{.*}}not copy_engine: only kernels of ours take in{{$}}
+# AFTER-NEXT: what is around a collective; alone it takes{{$}}
+# AFTER-NEXT: {{^ *[0-9.]+}} us{{$}}
+# AFTER-NEXT: not nccl: only kernels of ours take in what is{{$}}
+# AFTER: model.py:9 {{.*}}all_reduce
+# AFTER-NEXT: 8 bytes to a peer {{.*}}not copy_engine: a message is no multiple of{{$}}
+# AFTER-NEXT: 16 bytes{{$}}
+# AFTER-NEXT: not nccl: only kernels of ours take in what is{{$}}
+#
+# One that only some ranks call is one collective of a program whose ranks differ.
+# RUN: pkb-opt %t.some.pkb --pkb-pipeline=target=h200x3 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SOME
+# SOME: some.pkb: 1 collective; the ranks run different code
+# SOME: @main_0, which ranks 0 1 run
+# SOME-NOT: @main_1
 #
 # The same for machines, into a file.
 # RUN: pkb-opt %t.same.pkb --pkb-pipeline=target=h200x2 --explain --json=%t.json -o %t.cu 2>&1 | count 0
@@ -119,6 +139,30 @@ def chain():
     return rank
 
 
+def after():
+    rank = Program()
+    x, part = rank.input([1024]), rank.input([2])
+    summed = rank.at(7).all_reduce(x)
+    rank.events[-1]["writes"] = []
+    scaled = rank.at(8).tensor([1024])
+    rank.op("aten::mul", [{"t": summed}, {"f": 0.5}], [scaled], overload="Scalar")
+    total = rank.at(9).all_reduce(part)
+    rank.events[-1]["writes"] = []
+    halved = rank.at(10).tensor([2])
+    rank.op("aten::mul", [{"t": total}, {"f": 0.5}], [halved], overload="Scalar")
+    rank.returns(scaled, halved)
+    return rank
+
+
+def some(number):
+    rank = Program()
+    x = rank.input([1024])
+    if number < 2:
+        x = rank.at(7).all_reduce(x, group=1)
+    rank.returns(x)
+    return rank
+
+
 def shots():
     rank = Program()
     x = rank.input([8 << 20])
@@ -128,15 +172,21 @@ def shots():
 
 if len(sys.argv) == 2:
     write(sys.argv[1] + ".chain.pkb", [chain(), chain()])
+    write(sys.argv[1] + ".after.pkb", [after(), after()])
+    write(sys.argv[1] + ".some.pkb", [some(number) for number in range(3)], groups=[{"id": 0, "ranks": [0, 1, 2]}, {"id": 1, "ranks": [0, 1]}])
     write(sys.argv[1] + ".shots.pkb", [shots() for _ in range(4)])
     write(sys.argv[1] + ".same.pkb", [same(), same()])
     write(sys.argv[1] + ".differ.pkb", [differ("neg"), differ("abs")])
 else:
     with open(sys.argv[1], encoding="utf-8") as f:
         said = json.load(f)
-    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 0]), said
+    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 1]), said
     assert said["functions"] == [{"name": "main", "ranks": [], "before": {"collectives": 5, "operators": 2},
                                   "after": {"kernels": 3, "library_calls": 0, "copy_engine_exchanges": 0, "operators": 1}}], said["functions"]
+    assert said["calls"] == 5, said["calls"]
+    for call in said["collectives"]:
+        assert [choice["mechanism"] for choice in call["choices"]] == ["ldst", "ll", "copy_engine", "nccl"], call
+        assert all(choice["predicted_us"] or choice["reason"] for choice in call["choices"]), call
     first, _, _, gather, last = said["collectives"]
     assert (first["file"], first["line"], first["text"], first["group"]) == ("model.py", 7, "dist.all_reduce(x)", [[0, 1]]), first
     assert (first["fused_before"], first["fused_after"], first["message_bytes"]) == ([], ["mul"], 4096), first

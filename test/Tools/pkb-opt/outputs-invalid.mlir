@@ -51,9 +51,10 @@
 // EMITTED: error: '{{.*}}.emitted.cu' is an emitted program; run it with pkb-run, or give the bundle that it was made from
 //
 // A user's mistake is one line; the operation is shown to who asks for it.
-// RUN: not pkb-opt %s --pkb-pipeline=target=h200x3 -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=ONE --implicit-check-not='see current operation'
-// ONE: error: target h200x3 must have as many ranks as the program
-// RUN: not pkb-opt %s --pkb-pipeline=target=h200x3 --mlir-print-op-on-diagnostic=true -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=SHOWN
+// RUN: sed 's/size = 2/size = 1/' %s > %t/folder.mlir/one.mlir
+// RUN: not pkb-opt %t/folder.mlir/one.mlir --pkb-verify-comm -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=ONE --implicit-check-not='see current operation'
+// ONE: error: 'comm.all_reduce' op {{.*}}rank
+// RUN: not pkb-opt %t/folder.mlir/one.mlir --pkb-verify-comm --mlir-print-op-on-diagnostic=true -o %t/z.mlir 2>&1 | FileCheck %s --check-prefix=SHOWN
 // SHOWN: note: see current operation
 //
 // Only the folder, the old file, and no temporary one are there.

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the kinds of `tools/dev/new` share: each is a module with HELP, arguments(parser), plan(root, args) and after(args)."""
+"""What the kinds of `tools/dev/new` share: each is a module with HELP, PLACEHOLDERS, arguments(parser), plan(root, args) and after(args).
+
+PLACEHOLDERS: what its files say that their writer is to replace, and by what; `lint.py placeholders` finds what is left.
+"""
 import os
 import re
 

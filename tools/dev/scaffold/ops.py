@@ -62,6 +62,10 @@ func.func @@MNEMONIC@_c1(%x: tensor<8xf32>) {
   return
 }
 '''
+PLACEHOLDERS = {
+    "one line: what it does": "say in one line what it does",
+    "    What it does. (Replace `Pure`": "describe what it does, and give it its effects on memory",
+}
 
 
 def arguments(parser):

@@ -103,6 +103,16 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
   }
 }
 '''
+PLACEHOLDERS = {
+    "one line: what it does": "say in one line what it does",
+    "    What it does.": "describe what it does",
+    "*Precondition*: the level and gate it expects.": "name the level and the gate that it expects",
+    "*Postcondition*: what holds afterwards.": "say what holds afterwards",
+    "*Declines*: when it leaves things as they are.": "say when it leaves things as they are",
+    "/// Replace by the patterns of the pass.": "write the patterns of the pass, and say here what they match",
+    "nothing to do yet": "write the pattern; it declines with the reason",
+    "Above it goes the smallest program that shows what the pass does.": "add the smallest program that shows what the pass does, and say here what is missing for it",
+}
 
 
 def arguments(parser):

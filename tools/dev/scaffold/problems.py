@@ -29,6 +29,12 @@ What a better one would do.
 Not measured yet.
 <!-- end of results -->
 '''
+PLACEHOLDERS = {
+    "What is computed, with which shapes and dtypes; bytes per rank.": "say what is computed, with which shapes and dtypes, and the bytes per rank",
+    "Bytes that must enter each GPU over its links and pass its memory, for each number of ranks, and the time that takes.": "write the roofline",
+    "How it is lowered, and why so.": "say how it is lowered, and why so",
+    "What a better one would do.": "say what a better one would do",
+}
 COPIED = ("problem.toml", "reference.py", "graph.mlir", "lower.mlir", "simulate.mlir")
 
 

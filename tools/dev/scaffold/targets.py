@@ -20,6 +20,9 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
   }
 }
 '''
+PLACEHOLDERS = {
+    ", not measured\"": "measure the machine with pkb-calibrate (docs/Tools/pkb-calibrate.md), which writes its figures and their source",
+}
 
 
 def arguments(parser):

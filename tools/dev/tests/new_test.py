@@ -7,6 +7,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -16,7 +17,7 @@ DEV = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCE = os.path.dirname(os.path.dirname(DEV))
 sys.path.insert(0, DEV)
 sys.dont_write_bytecode = True
-from checks import budgets, includes, labels, names, style, tests  # noqa: E402
+from checks import budgets, includes, labels, names, placeholders, style, tests  # noqa: E402
 from tree import Tree  # noqa: E402
 import result_tables  # noqa: E402
 
@@ -91,6 +92,28 @@ class New(unittest.TestCase):
         machine = json.loads(self.text("lib/Target/Machines/tuned.json"))
         self.assertEqual((machine["machine"], machine["device"], machine["source"]), ("tuned", 'A "tuned" one', "figures of h200, not measured"))
         self.assertIn("target=tunedx2", self.text("test/Target/machine-tuned.mlir"))
+
+    def test_placeholders(self):
+        """Each kind has some, lint names each by its line, and none is left when all are replaced."""
+        for kind, argv in (("pass", ("Tuning", "TuneScale")), ("op", ("Comm", "TuneScale")), ("problem", ("999", "my-sum")), ("target", ("tuned", "--device", "x"))):
+            self.assertEqual(list(placeholders.run(Tree(self.root))), [])
+            self.make(kind, *argv)
+            found = list(placeholders.run(Tree(self.root)))
+            said = {re.sub(r"^placeholder '(.*)': .*", r"\1", f.message) for f in found}
+            for text, advice in new.KINDS[kind].PLACEHOLDERS.items():
+                self.assertIn(text.strip(), said)
+                self.assertTrue(advice)
+            for finding in found:
+                lines = self.text(finding.path).split("\n")
+                if finding.path.endswith("reference.py"):
+                    self.assertIn("a copy of problems/001-allreduce/reference.py: write the function of this problem", finding.message)
+                    lines.insert(0, "# My own.")
+                else:
+                    text = re.sub(r"^placeholder '(.*)': .*", r"\1", finding.message)
+                    self.assertIn(text, lines[finding.line - 1])
+                    lines[finding.line - 1] = lines[finding.line - 1].replace(text, "Something else.")
+                with open(os.path.join(self.root, finding.path), "w", encoding="utf-8") as f:
+                    f.write("\n".join(lines))
 
     def test_refusals(self):
         self.make("pass", "Fusion", "FuseScale")
