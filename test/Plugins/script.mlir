@@ -2,7 +2,7 @@
 // RUN: pkb-opt %s --pkb-pipeline='target=h200x2 script=%src/docs/Examples/scripts/few-blocks.mlir' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=EXPLAIN
 // RUN: FileCheck %s < %t.cu
 // RUN: pkb-opt %s --pkb-pipeline='target=h200x2 fuse=false' | FileCheck %s --check-prefix=WITHOUT
-// CHECK: "block":512,"grid":[1,4],"mechanism":"ldst",{{.*}}"name":"all_reduce_0"
+// CHECK: "block":512,"grid":[4,4],"mechanism":"ldst",{{.*}}"name":"all_reduce_0"
 // CHECK: PKB_KERNEL(all_reduce_0, /*threads=*/512
 // WITHOUT: cuda.kernel @all_reduce_0 attributes {blocks = 128 : i64
 // What else there is stands beside a schedule that was given, but no time of its own mechanism: that would be the time of another schedule.
