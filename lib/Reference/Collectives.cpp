@@ -213,6 +213,11 @@ Arithmetic reference::arithmeticOf(comm::ReduceKind kind) {
   llvm_unreachable("all kinds are above");
 }
 
+/// A NaN among the contributions of a min or max is as if it were not there.
+static bool leavesOut(comm::ReduceKind kind, Scalar value, ElementType type) {
+  return (kind == comm::ReduceKind::Min || kind == comm::ReduceKind::Max) && type.isFloat() && std::isnan(toDouble(value, type));
+}
+
 llvm::Expected<Bytes> reference::combineParts(const Combination &combination, ArrayRef<Bytes> parts) {
   ElementType element = combination.element, wide = combination.accumulation;
   for (const Bytes &part : parts)
@@ -225,7 +230,10 @@ llvm::Expected<Bytes> reference::combineParts(const Combination &combination, Ar
       Scalar value = convert(Scalar::load(part.data() + place, element), element, wide);
       if (combination.kind == comm::ReduceKind::PremulSum)
         value = scale(Arithmetic::Mul, value, combination.factors[number], wide);
-      total = number == 0 ? value : combine(arithmeticOf(combination.kind), total, value, wide);
+      if (number == 0 || leavesOut(combination.kind, total, wide))
+        total = value;
+      else if (!leavesOut(combination.kind, value, wide))
+        total = combine(arithmeticOf(combination.kind), total, value, wide);
     }
     if (combination.kind == comm::ReduceKind::Avg)
       total = scale(Arithmetic::Div, total, static_cast<double>(parts.size()), wide);

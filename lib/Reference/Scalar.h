@@ -53,7 +53,7 @@ int64_t toInteger(Scalar value, ElementType type);
 Scalar fromInteger(int64_t number, ElementType type);
 
 /// Sums of complex numbers by halves; of bools, "or"; products of bools, "and". Integers wrap, and divide to 0 by 0.
-/// What is narrower than float is computed in float and rounded once. Min and max are NaN if an operand is.
+/// What is narrower than float is computed in float and rounded once. Min and max are NaN if an operand is; those of a collective are not (combineParts).
 enum class Arithmetic : uint8_t { Add, Sub, Mul, Div, Min, Max, And, Or, Xor };
 Scalar combine(Arithmetic operation, Scalar a, Scalar b, ElementType type);
 

@@ -70,7 +70,7 @@ static bool isExpression(Operation *op) {
     return !vector;
   if (isa<arith::OrIOp, arith::XOrIOp>(op))
     return vector;
-  return vector && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MinimumFOp, arith::MaximumFOp,
+  return vector && isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MinimumFOp, arith::MaximumFOp, arith::MinNumFOp, arith::MaxNumFOp,
                        arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::ExtSIOp, arith::ExtUIOp,
                        arith::TruncIOp, arith::NegFOp, math::AbsFOp, math::AbsIOp, math::RsqrtOp, math::SqrtOp, math::ExpOp, math::Exp2Op,
                        math::ExpM1Op, math::LogOp, math::Log2Op, math::Log1pOp, math::TanhOp, math::ErfOp, math::SinOp, math::CosOp,

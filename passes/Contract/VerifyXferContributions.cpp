@@ -134,11 +134,11 @@ bool ContributionCheck::combines(Operation *op) {
   case comm::ReduceKind::Min:
     if (logical)
       return isa<arith::AndIOp>(op);
-    return isUnsigned ? isa<arith::MinUIOp>(op) : isa<arith::MinimumFOp, arith::MinSIOp>(op);
+    return isUnsigned ? isa<arith::MinUIOp>(op) : isa<arith::MinNumFOp, arith::MinSIOp>(op);
   case comm::ReduceKind::Max:
     if (logical)
       return isa<arith::OrIOp>(op);
-    return isUnsigned ? isa<arith::MaxUIOp>(op) : isa<arith::MaximumFOp, arith::MaxSIOp>(op);
+    return isUnsigned ? isa<arith::MaxUIOp>(op) : isa<arith::MaxNumFOp, arith::MaxSIOp>(op);
   case comm::ReduceKind::BAnd:
     return isa<arith::AndIOp>(op);
   case comm::ReduceKind::BOr:

@@ -85,9 +85,9 @@ static SmallVector<unsigned> combinedOperands(xfer::MapOp map, comm::ReduceKind 
     case comm::ReduceKind::Prod:
       return isa_and_nonnull<arith::MulFOp, arith::MulIOp>(op);
     case comm::ReduceKind::Min:
-      return isa_and_nonnull<arith::MinimumFOp, arith::MinSIOp>(op);
+      return isa_and_nonnull<arith::MinNumFOp, arith::MinSIOp>(op);
     case comm::ReduceKind::Max:
-      return isa_and_nonnull<arith::MaximumFOp, arith::MaxSIOp>(op);
+      return isa_and_nonnull<arith::MaxNumFOp, arith::MaxSIOp>(op);
     default:
       return false;
     }

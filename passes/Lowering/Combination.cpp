@@ -71,13 +71,13 @@ Value Combination::combine(OpBuilder &builder, Location loc, Value a, Value b) c
     return floating ? Value(arith::MulFOp::create(builder, loc, a, b)) : Value(arith::MulIOp::create(builder, loc, a, b));
   case ReduceKind::Min:
     if (floating)
-      return arith::MinimumFOp::create(builder, loc, a, b);
+      return arith::MinNumFOp::create(builder, loc, a, b);
     if (logical)
       return arith::AndIOp::create(builder, loc, a, b);
     return isUnsigned ? Value(arith::MinUIOp::create(builder, loc, a, b)) : Value(arith::MinSIOp::create(builder, loc, a, b));
   case ReduceKind::Max:
     if (floating)
-      return arith::MaximumFOp::create(builder, loc, a, b);
+      return arith::MaxNumFOp::create(builder, loc, a, b);
     if (logical)
       return arith::OrIOp::create(builder, loc, a, b);
     return isUnsigned ? Value(arith::MaxUIOp::create(builder, loc, a, b)) : Value(arith::MaxSIOp::create(builder, loc, a, b));

@@ -40,8 +40,8 @@ def combine(kind, dtype, parts, factors):
         values = [multiply(v, f) for v, f in zip(values, factors)]
     if dtype == "bool":
         kind = {"sum": "bor", "prod": "band", "min": "band", "max": "bor"}.get(kind, kind)
-    step = {"sum": torch.add, "avg": torch.add, "premul_sum": torch.add, "prod": torch.mul, "min": torch.minimum, "max": torch.maximum,
-            "band": torch.bitwise_and, "bor": torch.bitwise_or, "bxor": torch.bitwise_xor}[kind]  # fmt: skip
+    step = {"sum": torch.add, "avg": torch.add, "premul_sum": torch.add, "prod": torch.mul, "min": torch.fmin if wide.is_floating_point else torch.minimum,
+            "max": torch.fmax if wide.is_floating_point else torch.maximum, "band": torch.bitwise_and, "bor": torch.bitwise_or, "bxor": torch.bitwise_xor}[kind]  # fmt: skip
     divide = torch.div
     if dtype in ("c64", "c128"):
         step, divide = complex_product if kind == "prod" else by_halves(step), by_halves(torch.div)

@@ -60,7 +60,7 @@ def Comm_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
     * `avg` divides the sum by the size of a row before that rounding.
     * `premul_sum` multiplies each contribution by the factor of its rank, in
       the type `accumulation`, and adds the products.
-    * `min` and `max` give NaN where a contribution is NaN.
+    * `min` and `max` of floats give NaN where all contributions are NaN, as NCCL does (`fminf`, `fmaxf`).
     * Of `i1` elements, `sum` and `max` are "or", `prod` and `min` are "and".
     * Integers wrap around.
 

@@ -170,6 +170,8 @@ std::string KernelPrinter::arithmetic(Operation *op) {
       .Case<arith::XOrIOp>([&](auto) { return vector ? binary("^") : std::string(); })
       .Case<arith::MinSIOp, arith::MinimumFOp>([&](auto) { return extremum("pkb::min", "<"); })
       .Case<arith::MaxSIOp, arith::MaximumFOp>([&](auto) { return extremum("pkb::max", ">"); })
+      .Case<arith::MinNumFOp>([&](auto) { return vector ? call("pkb::min_number") : std::string(); })
+      .Case<arith::MaxNumFOp>([&](auto) { return vector ? call("pkb::max_number") : std::string(); })
       .Case<arith::MinUIOp>([&](auto) { return extremum("pkb::min_unsigned", "<"); })
       .Case<arith::MaxUIOp>([&](auto) { return extremum("pkb::max_unsigned", ">"); })
       .Case<arith::ExtFOp, arith::TruncFOp, arith::SIToFPOp, arith::UIToFPOp, arith::FPToSIOp, arith::ExtSIOp, arith::TruncIOp>(

@@ -123,6 +123,10 @@ cuda.kernel @vectors attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>
     %minf = arith.minimumf %f32, %f32 : vector<4xf32>
     // CHECK-NEXT: = pkb::max(v_1, v_1);
     %maxf = arith.maximumf %f32, %f32 : vector<4xf32>
+    // CHECK-NEXT: = pkb::min_number(v_1, v_1);
+    %minn = arith.minnumf %f32, %f32 : vector<4xf32>
+    // CHECK-NEXT: = pkb::max_number(v_1, v_1);
+    %maxn = arith.maxnumf %f32, %f32 : vector<4xf32>
     // CHECK-NEXT: = [[I32]] + [[I32]];
     %addi = arith.addi %i32, %i32 : vector<4xi32>
     // CHECK-NEXT: = pkb::max([[I32]], [[I32]]);

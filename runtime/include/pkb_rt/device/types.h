@@ -178,10 +178,10 @@ PKB_DEVICE float product(float a, float b) { return __fmul_rn(a, b); }
 PKB_DEVICE double product(double a, double b) { return __dmul_rn(a, b); }
 #endif
 
-struct Add {}; struct Sub {}; struct Mul {}; struct Div {}; struct Max {}; struct Min {}; struct MaxUnsigned {}; struct MinUnsigned {};
+struct Add {}; struct Sub {}; struct Mul {}; struct Div {}; struct Max {}; struct Min {}; struct MaxNumber {}; struct MinNumber {}; struct MaxUnsigned {}; struct MinUnsigned {};
 
 /* One element of arithmetic. Integers wrap; division by an integer 0 gives 0; small floats are computed in float and rounded once; max and min give
- * NaN if either is NaN, and of two zeros any; bool is 0/1 with saturating addition. */
+ * NaN if either is NaN, max_number and min_number the other then (what NCCL gives), and of two zeros any; bool is 0/1 with saturating addition. */
 template <class O, class T>
 PKB_DEVICE T arith(T a, T b) {
   if constexpr (is_small_float<T>::value)
@@ -211,6 +211,10 @@ PKB_DEVICE T arith(T a, T b) {
       return a != a ? a : b != b ? b : a < b ? a : b;
     else
       return a < b ? a : b;
+  } else if constexpr (same<O, MaxNumber>::value) {
+    return a != a ? b : b != b ? a : a > b ? a : b;
+  } else if constexpr (same<O, MinNumber>::value) {
+    return a != a ? b : b != b ? a : a < b ? a : b;
   } else if constexpr (same<T, bool>::value) {
     if constexpr (same<O, Add>::value)
       return a || b;

@@ -82,6 +82,8 @@ PKB_VEC_BINARY(operator*, Mul)
 PKB_VEC_BINARY(operator/, Div)
 PKB_VEC_BINARY(max, Max)
 PKB_VEC_BINARY(min, Min)
+PKB_VEC_BINARY(max_number, MaxNumber) /* floats */
+PKB_VEC_BINARY(min_number, MinNumber)
 PKB_VEC_BINARY(max_unsigned, MaxUnsigned) /* integers, taken as having no sign */
 PKB_VEC_BINARY(min_unsigned, MinUnsigned)
 #undef PKB_VEC_BINARY

@@ -155,7 +155,10 @@ def _combine(reduce, a, b):
     if reduce in ("min", "max"):
         if a.dtype == torch.bool:
             return a & b if reduce == "min" else a | b
-        function = torch.minimum if reduce == "min" else torch.maximum
+        if a.is_floating_point():  # as NCCL: a NaN counts only where there is nothing else
+            function = torch.fmin if reduce == "min" else torch.fmax
+        else:
+            function = torch.minimum if reduce == "min" else torch.maximum
         if a.dtype in _NARROW and a.dtype not in (torch.float16, torch.bfloat16):
             return function(a.float(), b.float()).to(a.dtype)
         return _by_integers(function, a, b)

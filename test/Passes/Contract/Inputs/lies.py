@@ -17,7 +17,7 @@ SUM = "accumulate f32 deterministic"
 CASES = {
     f"comm.all_reduce max %a in {GROUP} {SUM} {SCHEDULE} : {ONE}": [
         ("by  max", "by  min", "XV103"), ("implements  all_reduce by  max", "implements  all_reduce", "XV103"),
-        ("arith.maximumf", "arith.minimumf", "XV103"), ("implements  all_reduce by  max", "implements  broadcast root 0", "XV103")],
+        ("arith.maxnumf", "arith.minnumf", "XV103"), ("implements  all_reduce by  max", "implements  broadcast root 0", "XV103")],
     f"comm.all_reduce avg %a in {GROUP} {SUM} {SCHEDULE} : {ONE}": [
         ("by  avg", "by  sum", "XV103"), ("3.000000e+00", "2.000000e+00", "XV103")],
     f"comm.all_reduce premul_sum %a in {GROUP} factors [0.5, 0.25, 2.0] {SUM} {SCHEDULE} : {ONE}": [
