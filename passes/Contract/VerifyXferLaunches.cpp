@@ -84,6 +84,53 @@ static void checkSizes(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferRep
   }
 }
 
+/// True if element i of one is element i of the other: both hold all elements from the same one on, row by row.
+static bool areSameElements(Value left, const Extent &a, Value right, const Extent &b) {
+  auto isDense = [](MemRefType type) {
+    int64_t offset = 0, next = 1;
+    SmallVector<int64_t> strides;
+    if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)))
+      return false;
+    for (auto [size, stride] : llvm::reverse(llvm::zip_equal(type.getShape(), strides))) {
+      if (size != 1 && stride != next)
+        return false;
+      next *= size;
+    }
+    return true;
+  };
+  auto leftType = cast<MemRefType>(left.getType()), rightType = cast<MemRefType>(right.getType());
+  return a.root == b.root && a.first == b.first && a.last == b.last && leftType.getElementType() == rightType.getElementType() && isDense(leftType) &&
+         isDense(rightType);
+}
+
+/// True if the kernel stores element i of argument `out` where it has loaded element i of argument `in`, and loads that nowhere else: the loads and stores are
+/// those of whole chunks of one pipeline over elements, so that the same thread of the same block has both, and no load stands behind a store.
+static bool storesInPlace(xfer::KernelOp kernel, unsigned in, unsigned out) {
+  xfer::PipelineOp home;
+  bool stored = false;
+  auto isPlain = [&](Operation *op, Value memory, Value chunk, bool placed) {
+    auto pipeline = op->getParentOfType<xfer::PipelineOp>();
+    bool rows = llvm::any_of(llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()), SmallVector<Type>(op->getResultTypes())), [](Type type) {
+      auto tile = dyn_cast<xfer::TileType>(type);
+      return tile && isa<VectorType>(tile.getElementType());
+    });
+    if (!home)
+      home = pipeline;
+    return pipeline == home && !rows && !placed && isa<BlockArgument>(memory) && isa<BlockArgument>(chunk);
+  };
+  WalkResult result = kernel.walk([&](Operation *op) {
+    bool plain = true;
+    if (auto store = dyn_cast<xfer::StoreOp>(op); store && llvm::is_contained(argumentsBehind(store.getDest()), kernel.getEntry().getArgument(out))) {
+      plain = isPlain(op, store.getDest(), store.getChunk(), store.getPart() || store.getAt());
+      stored = true;
+    }
+    if (auto load = dyn_cast<xfer::LoadOp>(op); load && llvm::is_contained(argumentsBehind(load.getSource()), kernel.getEntry().getArgument(in)))
+      plain = !stored && isPlain(op, load.getSource(), load.getChunk(), load.getPart() || load.getAt());
+    return plain ? WalkResult::advance() : WalkResult::interrupt();
+  });
+  return !result.wasInterrupted();
+}
+
 void pkb::checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter) {
   llvm::BitVector written(launch.getOperands().size());
   kernel.walk([&](xfer::StoreOp store) {
@@ -100,6 +147,8 @@ void pkb::checkOperands(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferRe
       if (other == target || (written.test(other) && other < target))
         continue;
       const Extent &a = extents[target], &b = extents[other];
+      if (!written.test(other) && areSameElements(launch.getOperands()[target], a, launch.getOperands()[other], b) && storesInPlace(kernel, other, target))
+        continue;
       if (a.root == b.root && a.first < b.last && b.first < a.last)
         reporter.report(TransferCode::OverlappingOperands, launch,
                         "operand " + Twine(target) + " is written and overlaps operand " + Twine(other));

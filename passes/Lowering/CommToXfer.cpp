@@ -11,6 +11,7 @@
 #include "passes/Lowering/FusedKernels.h"
 #include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
+#include "pkb/Analysis/FusedRegion.h"
 #include "pkb/Analysis/Reach.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -59,6 +60,7 @@ private:
   Value windowOf(Location loc, RankedTensorType window, Storage storage);
   void rescueReaders(Operation *writer, Storage storage);
   bool mustKeep(const Storage &storage);
+  bool takesPlaceOf(Operation *op, Value operand, Value result);
   Storage argumentOf(int64_t index);
   Storage copyOf(Location loc, Value value);
   Storage absentMemory(Location loc, Value value);
@@ -169,6 +171,23 @@ bool Bufferizer::mustKeep(const Storage &storage) {
         mutation && mutation.getInt() == argument.getArgNumber())
       return false;
   return true;
+}
+
+/// True if `result`, of which `op` makes element i of element i of `operand` and of others, may be written where `operand` is: in an argument that is to hold the
+/// result in the end, and whose contents nobody reads behind `op`.
+bool Bufferizer::takesPlaceOf(Operation *op, Value operand, Value result) {
+  Storage storage = storages[operand];
+  auto argument = dyn_cast<BlockArgument>(storage.root);
+  if (!argument || memory[operand] != storage.root || operand.getType() != result.getType())
+    return false;
+  bool settles = llvm::any_of(result.getUses(), [&](OpOperand &use) {
+    auto mutation = isa<func::ReturnOp>(use.getOwner()) ? function.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), aten::kMutationOfAttrName) : IntegerAttr();
+    return mutation && mutation.getInt() == argument.getArgNumber();
+  });
+  bool readLater = llvm::any_of(valuesOf[storage.root], [&](Value value) {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) { return user != op && !user->isBeforeInBlock(op); });
+  });
+  return settles && !readLater && llvm::count_if(op->getOperands(), [&](Value other) { return storages[other].root == storage.root; }) == 1;
 }
 
 LogicalResult Bufferizer::convertCall(aten::CallOp call) {
@@ -294,6 +313,11 @@ LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
     operands.push_back(memory[input]);
   bool absent = getsNothing(op);
   for (Value result : op.getCollectiveResults()) {
+    if (isa<comm::AllReduceOp, comm::BroadcastOp>(op.getOperation()) && takesPlaceOf(op, op.getCollectiveInputs().front(), result)) {
+      bind(result, operands.front(), storages[op.getCollectiveInputs().front()]);
+      operands.push_back(operands.front());
+      continue;
+    }
     Storage out = absent ? absentMemory(loc, result) : allocate(loc, result);
     bind(result, out.root, out);
     operands.push_back(out.root);
@@ -377,12 +401,41 @@ Storage Bufferizer::absentMemory(Location loc, Value value) {
   return {xfer::AbsentOp::create(builder, loc, MemRefType::get(type.getShape(), type.getElementType())), 0};
 }
 
+/// True if an all_reduce of `op` gives element i of result `number`, with operators on elements around it, of element i of input `from`, which nothing else reads.
+static bool reducesInto(comm::FusedOp op, unsigned number, unsigned from) {
+  Value yielded = op.getEntry().getTerminator()->getOperand(number);
+  BlockArgument input = op.getEntry().getArgument(from);
+  if (!comm::getPhases(op).empty()) {
+    auto phase = yielded.getDefiningOp<comm::FusedOp>();
+    if (!phase || phase.isLocal() || !input.hasOneUse() || input.use_begin()->getOwner() != phase)
+      return false;
+    return reducesInto(phase, cast<OpResult>(yielded).getResultNumber(), input.use_begin()->getOperandNumber());
+  }
+  SmallVector<comm::CollectiveOpInterface> collectives = op.getCollectives();
+  if (collectives.size() != 1 || !isa<comm::AllReduceOp>(collectives.front().getOperation()) || FusedRegion(op).overRows() ||
+      !op.getEntry().getOps<aten::AsStridedOp>().empty() || input.getType() != yielded.getType())
+    return false;
+  Value message = input;
+  while (message.hasOneUse()) {
+    Operation *user = *message.user_begin();
+    if (user == collectives.front().getOperation())
+      return true;
+    if (!isa<aten::CallOp>(user) || user->getNumResults() != 1)
+      return false;
+    message = user->getResult(0);
+  }
+  return false;
+}
+
 LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
   SmallVector<Storage> places;
   for (Value input : op.getInputs())
     places.push_back(storages[input]);
-  for (Value result : op.getResults()) {
-    places.push_back(allocate(op.getLoc(), result));
+  for (OpResult result : op.getResults()) {
+    const auto *input = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
+      return reducesInto(op, result.getResultNumber(), operand.getOperandNumber()) && takesPlaceOf(op, operand.get(), result);
+    });
+    places.push_back(input == op->getOpOperands().end() ? allocate(op.getLoc(), result) : storages[input->get()]);
     bind(result, places.back().root, places.back());
   }
   std::string name = "fused_" + std::to_string(shared.nextKernel++);

@@ -468,6 +468,76 @@ xfer.kernel @overlap group(<[[0, 1]]>)
 
 // -----
 
+// XV106: in place, but shifted by one element.
+func.func @main(%memory: memref<9xf32>) {
+  %in = memref.reinterpret_cast %memory to offset: [0], sizes: [8], strides: [1] : memref<9xf32> to memref<8xf32>
+  %out = memref.reinterpret_cast %memory to offset: [1], sizes: [8], strides: [1] : memref<9xf32> to memref<8xf32, strided<[1], offset: 1>>
+  // expected-error @+1 {{'xfer.launch' op XV106: a launch writes memory that another operand of it covers: operand 1 is written and overlaps operand 0}}
+  xfer.launch @shifted(%in, %out) : memref<8xf32>, memref<8xf32, strided<[1], offset: 1>>
+  return
+}
+xfer.kernel @shifted group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_reduce by sum {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+    %own = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %all:2 = xfer.contributions %buffer own %own chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f32>
+    %sum = xfer.map %all#0, %all#1 {
+    ^bb0(%a: f32, %b: f32):
+      %0 = arith.addf %a, %b : f32
+      xfer.yield %0 : f32
+    } : (!xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
+    xfer.store %sum to %out chunk %c : <f32>, memref<8xf32>
+  }
+}
+
+// -----
+
+// XV106: in place, but what was there is read again behind the store.
+func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-error @+1 {{'xfer.launch' op XV106: a launch writes memory that another operand of it covers: operand 1 is written and overlaps operand 0}}
+  xfer.launch @reads_behind(%x, %x, %y) : memref<8xf32>, memref<8xf32>, memref<8xf32>
+  return
+}
+xfer.kernel @reads_behind group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_reduce fused {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>, %more: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 8 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    %tile = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %sent = xfer.put %tile into %buffer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    xfer.signal %flags chunk %c after %sent
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    %here = xfer.wait %flags chunk %c
+    %own = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    %all:2 = xfer.contributions %buffer own %own chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged>, <f32> -> !xfer.tile<f32>, !xfer.tile<f32>
+    %sum = xfer.map %all#0, %all#1 {
+    ^bb0(%a: f32, %b: f32):
+      %0 = arith.addf %a, %b : f32
+      xfer.yield %0 : f32
+    } : (!xfer.tile<f32>, !xfer.tile<f32>) -> !xfer.tile<f32>
+    xfer.store %sum to %out chunk %c : <f32>, memref<8xf32>
+    %again = xfer.load %in chunk %c : memref<8xf32> -> <f32>
+    xfer.store %again to %more chunk %c : <f32>, memref<8xf32>
+  }
+}
+
+// -----
+
 // XV201: a rank signals itself, so the waits for the others have no signal (and all that follows from it).
 // expected-error @+1 {{'xfer.kernel' op XV504: a call can end on a rank before another rank has begun it: rank 0 waits for nothing of rank 1, so it can be two calls ahead and overwrite what rank 1 still reads}}
 xfer.kernel @no_signal group(<[[0, 1]]>)

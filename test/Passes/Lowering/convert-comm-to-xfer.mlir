@@ -251,6 +251,35 @@ func.func @mutation_of(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32> {
 
 // -----
 
+// So is one that a collective gives: its kernel reads and writes the same memory.
+// CHECK-LABEL: func.func @summed_in_place
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32>) {
+// CHECK-NEXT: xfer.launch @all_reduce_0(%[[X]], %[[X]])
+// CHECK-NEXT: return{{$}}
+func.func @summed_in_place(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of = 0 : i64}) {
+  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// Not where somebody reads what was there: the sum is made elsewhere and copied at the end.
+// CHECK-LABEL: func.func @summed_behind
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32>) -> memref<8xf32> {
+// CHECK: xfer.launch @all_reduce_0(%[[X]], %[[SUM:.*]]) :
+// CHECK: aten.call "aten::neg"(%[[X]]) outs(%[[NEGATED:.*]]) args
+// CHECK: memref.copy %[[SUM]], %[[X]]
+// CHECK: return %[[NEGATED]]
+func.func @summed_behind(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of = 0 : i64}, tensor<8xf32>) {
+  %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 deterministic
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : tensor<8xf32>
+  %1 = aten.call "aten::neg"(%x) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}
+
+// -----
+
 // Two arguments change places: what a copy would overwrite is saved first.
 // CHECK-LABEL: func.func @exchanged
 // CHECK-SAME: (%[[X:.*]]: memref<8xf32>, %[[Y:.*]]: memref<8xf32>) -> memref<8xf32>
