@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Reductions of the emulator's NCCL, with the element types of the device header.
+// Reductions of the emulator's NCCL, with the element types of the device header. A NaN counts in a min or max only where there is nothing else.
 #define PKB_EMULATED 1
 #include "Nccl.h"
 
@@ -32,8 +32,8 @@ void reduceAs(const std::vector<const char *> &from, const std::vector<double> &
           value *= Wide(scalars[rank]);
       sum = rank == 0             ? value
             : op == PKB_NCCL_PROD ? arith<Mul>(sum, value)
-            : op == PKB_NCCL_MAX  ? arith<Max>(sum, value)
-            : op == PKB_NCCL_MIN  ? arith<Min>(sum, value)
+            : op == PKB_NCCL_MAX  ? arith<MaxNumber>(sum, value)
+            : op == PKB_NCCL_MIN  ? arith<MinNumber>(sum, value)
                                   : arith<Add>(sum, value);
     }
     if (op == PKB_NCCL_AVG)
