@@ -86,21 +86,9 @@ static void checkSizes(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferRep
 
 /// True if element i of one is element i of the other: both hold all elements from the same one on, row by row.
 static bool areSameElements(Value left, const Extent &a, Value right, const Extent &b) {
-  auto isDense = [](MemRefType type) {
-    int64_t offset = 0, next = 1;
-    SmallVector<int64_t> strides;
-    if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)))
-      return false;
-    for (auto [size, stride] : llvm::reverse(llvm::zip_equal(type.getShape(), strides))) {
-      if (size != 1 && stride != next)
-        return false;
-      next *= size;
-    }
-    return true;
-  };
   auto leftType = cast<MemRefType>(left.getType()), rightType = cast<MemRefType>(right.getType());
-  return a.root == b.root && a.first == b.first && a.last == b.last && leftType.getElementType() == rightType.getElementType() && isDense(leftType) &&
-         isDense(rightType);
+  return a.root == b.root && a.first == b.first && a.last == b.last && leftType.getElementType() == rightType.getElementType() &&
+         xfer::isContiguous(leftType) && xfer::isContiguous(rightType);
 }
 
 /// True if the kernel stores element i of argument `out` where it has loaded element i of argument `in`, and loads that nowhere else: the loads and stores are

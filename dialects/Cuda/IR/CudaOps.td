@@ -242,7 +242,7 @@ def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
     before `store` for the first of them. Where all that is loaded and stored turns out to be aligned, whole vectors, which is found out once, neither asks again.
     * `block`: the vectors of a chunk, spread over the threads of the block;
     * `once`: `pkb::for_each_once`, the same where no thread has more than `unroll` vectors;
-    * `row`: `pkb::for_each_in_row`, the vectors of a row, spread over the lanes of its warp.
+    * `row`: `pkb::for_each_in_row`, the vectors of a row, spread over the lanes of its team.
 
     **Constraints:**
     * `for_each_c1`: `load` has one index argument and yields the values that `store` takes after its index argument.

@@ -55,6 +55,9 @@ bool isPacked(SymmType type);
 /// Bytes of LL lines that a `lines` buffer holds of one rank: those of the longest message of the pipelines that use it.
 int64_t linesOf(SymmBufferOp buffer);
 
+/// True if the elements lie one after the other, row by row, wherever the first is; false where a size is not static.
+bool isContiguous(mlir::MemRefType type);
+
 /// The kernel's argument that `memory`, itself or another order of its elements, is; null for anything else.
 mlir::BlockArgument argumentBehind(mlir::Value memory);
 

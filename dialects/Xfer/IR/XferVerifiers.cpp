@@ -20,8 +20,7 @@ using namespace pkb::xfer;
 // Host scope
 //===----------------------------------------------------------------------===//
 
-/// True if the elements lie one after the other, wherever the first is.
-static bool isContiguous(MemRefType type) {
+bool xfer::isContiguous(MemRefType type) {
   int64_t offset = 0, natural = 1;
   SmallVector<int64_t> strides;
   if (!type.hasStaticShape() || failed(type.getStridesAndOffset(strides, offset)) || ShapedType::isDynamic(offset))

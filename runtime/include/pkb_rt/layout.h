@@ -8,7 +8,7 @@
  *   [0, PKB_CONTROL_BYTES)    control page, read and written by its owner only: PKB_MAX_BLOCKS epoch cells (u64 each, from
  *                             PKB_EPOCH_OFFSET; block b reads cell b and bumps the cells b, b + grid, b + 2 * grid, ..., so that every
  *                             kernel bumps all of them; a call has ended when the least of them has its number), number of the last
- *                             call that started (u64 at PKB_STARTED_OFFSET, stored by block 0 for the watchdog alone; may stay 0)
+ *                             call that started (u64 at PKB_STARTED_OFFSET, counted up by block 0 for the watchdog alone; may stay 0)
  *   flags                     size * PKB_MAX_BLOCKS lines of PKB_LINE_BYTES; flag (source rank, block) is one u64
  *                             written by `source` only, monotone over the life of the region
  *   LL lines                  2 parities * size sources * pkb_ll_slot_bytes(size); holds LL lines and nothing else, ever
