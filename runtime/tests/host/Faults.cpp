@@ -81,9 +81,7 @@ std::vector<Fault> faultsOfCalls(const std::string &path, const std::string &oth
          if (r.rank == 1) {
            sleepFor(3);
          }
-         pkb_status status = r.call();
-         sleepFor(r.rank ? 1 : 0); // a peer that leaves at once would be another fault
-         return status;
+         return r.call();
        }},
       {"a peer's device dies", PKB_ERROR_PEER_LOST, "rank 1 has left: launch of kernel 'all_reduce_0' (model.py:8) failed: ", 5, 2,
        [=](RankProcess &r) -> Told {
@@ -110,7 +108,7 @@ std::vector<Fault> faultsOfCalls(const std::string &path, const std::string &oth
          if (r.rank == 1) {
            sleepFor(0.3);
            pkb_context_abort(r.context, "ValueError: from the user's function");
-           sleepFor(3);
+           sleepFor(kHang);
          }
          return r.call();
        }},
@@ -156,7 +154,6 @@ std::vector<Fault> faultsOfCalls(const std::string &path, const std::string &oth
            r.program = programs[i ^ r.rank];
            told = r.call();
          }
-         sleepFor(r.rank ? 1 : 0);
          return told;
        }},
       {"a call in a forked child", PKB_ERROR_ARGUMENT, "this process is a forked child of the one that made the context", 1, 2,
@@ -179,7 +176,6 @@ std::vector<Fault> faultsOfCalls(const std::string &path, const std::string &oth
            }
          }
          Told told = r.call(); // the parents go on
-         sleepFor(r.rank ? 1 : 0);
          if (told.status == PKB_OK) {
            char *message = text;
            told.status = int(std::strtol(text, &message, 10));
@@ -193,7 +189,6 @@ std::vector<Fault> faultsOfCalls(const std::string &path, const std::string &oth
          Call call(r);
          Told told;
          std::thread([&] { told = call.run(); }).join();
-         sleepFor(r.rank ? 1 : 0);
          return told;
        }},
   };

@@ -6,13 +6,16 @@
 
 #include "HostTest.h"
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <new>
 #include <poll.h>
 #include <sstream>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -26,7 +29,8 @@ inline void sleepFor(double seconds) { std::this_thread::sleep_for(std::chrono::
 /// One rank, in a process of its own.
 class RankProcess {
 public:
-  RankProcess(int rank, int size, const std::string &meet) : rank(rank), size(size), meet(meet) {}
+  /// `arrived`: a counter that the processes share, zero at first.
+  RankProcess(int rank, int size, const std::string &meet, std::atomic<int> &arrived) : rank(rank), size(size), meet(meet), arrived(arrived) {}
 
   pkb_emu_options options = [] {
     pkb_emu_options defaults;
@@ -70,10 +74,13 @@ public:
 
   pkb_status call(size_t length = 1000, pkb_cu_stream stream = nullptr);
 
-  /// Opened and loaded, with one right call behind it.
+  /// Opened and loaded, with one right call behind it on every rank.
   void ready(const std::string &path) {
     if (open() != PKB_OK || load(path) != PKB_OK || call() != PKB_OK) {
       std::_Exit(98);
+    }
+    for (++arrived; arrived < size;) {
+      sleepFor(0.001);
     }
     start();
   }
@@ -88,6 +95,7 @@ public:
 
 private:
   std::string meet;
+  std::atomic<int> &arrived;
   std::chrono::steady_clock::time_point begin = std::chrono::steady_clock::now();
 };
 
@@ -131,7 +139,7 @@ struct Told {
   Told(pkb_status status) : status(status), text(status == PKB_OK ? "" : pkb_last_error()) {}
 };
 
-/// Runs `body` in a process per rank; what rank 0 was told.
+/// Runs `body` in a process per rank; what rank 0 was told. The other ranks stay until rank 0 is done: only a fault of the body's own ends one before.
 inline Told onProcesses(int size, const std::function<Told(RankProcess &)> &body) {
   TempDir dir;
   std::string meet = dir.make("meet");
@@ -140,6 +148,12 @@ inline Told onProcesses(int size, const std::function<Told(RankProcess &)> &body
     std::perror("pipe");
     std::exit(2);
   }
+  void *shared = mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (shared == MAP_FAILED) {
+    std::perror("mmap");
+    std::exit(2);
+  }
+  std::atomic<int> &arrived = *new (shared) std::atomic<int>(0);
   std::vector<pid_t> children;
   for (int rank = 0; rank < size; ++rank) {
     children.push_back(fork());
@@ -148,11 +162,13 @@ inline Told onProcesses(int size, const std::function<Told(RankProcess &)> &body
       if (rank != 0) {
         close(ends[1]); // the parent reads until rank 0 is done
       }
-      RankProcess process(rank, size, meet);
+      RankProcess process(rank, size, meet, arrived);
       Told told = body(process);
       if (rank == 0) {
         dprintf(ends[1], "%d %.3f %s", told.status, process.seconds(), told.text.c_str());
+        std::_Exit(0);
       }
+      sleepFor(kHang);
       std::_Exit(0);
     }
   }
@@ -173,6 +189,7 @@ inline Told onProcesses(int size, const std::function<Told(RankProcess &)> &body
     kill(child, SIGKILL);
     waitpid(child, nullptr, 0);
   }
+  munmap(shared, sizeof(arrived));
   std::istringstream in(said);
   if (in >> report.status >> report.seconds) {
     std::getline(in >> std::ws, report.text, '\0');
