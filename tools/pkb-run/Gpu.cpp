@@ -63,7 +63,7 @@ std::string variantOf(const std::string &step) {
       return rest.substr(0, rest.find(" ("));
     }
   }
-  return step.rfind("counting the launches", 0) == 0 ? "profiler" : "";
+  return step.rfind("counting the launches", 0) == 0 ? "launches" : "";
 }
 
 } // namespace

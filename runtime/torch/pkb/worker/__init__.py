@@ -7,7 +7,7 @@ judge.py      is a result right (the same rules as tools/pkb-run/Judge.cpp)
 clones.py     argument sets: copies that keep aliasing, groups that rotate
 timing.py     loop and graph step, alternating rounds, statistics
 variants.py   what is timed: ours, eager, CUDA graph, torch.compile
-counts.py     launches by the profiler, bytes over the link
+counts.py     launches from a CUDA graph, bytes over the link
 oracle.py     the function in float64
 job.py        one job: load, check, time
 """

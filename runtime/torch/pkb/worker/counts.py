@@ -1,8 +1,12 @@
 # Part of the pkb project, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches, by the profiler; bytes that collectives must move, from the record."""
+"""Launches, from a CUDA graph of one call; bytes that collectives must move, from the record."""
+
+import ctypes
 
 import torch
+
+from . import variants
 
 _RECEIVED = {
     # bytes that one rank must receive, from the bytes of its input (n), those of its output (m), and the group size w
@@ -62,10 +66,19 @@ def link_bytes(record, groups):
     return total
 
 
-def launches(action):
-    """Kernels, copies and memsets that one call of `action` enqueues on the device, by the profiler.
+def launches(action, stream):
+    """Kernels, copies and memsets that one call of `action` enqueues on the device: the nodes of its CUDA graph, captured on `stream`.
 
-    Returns {"kernels", "nccl", "copies"}; raises what the profiler raises.
+    Returns {"kernels", "nccl", "copies"}; raises what the capture raises, e.g. where the call waits for the device.
+    """
+    graph, _ = variants.capture(action, stream, action, graph=torch.cuda.CUDAGraph(keep_graph=True))
+    return count_nodes(graph.raw_cuda_graph(), ctypes.CDLL("libcuda.so.1"))
+
+
+def profiled_launches(action):
+    """The same of a call that cannot be captured, by the profiler.
+
+    Once used, the profiler stays attached to the process, and whatever is timed later takes the host longer.
     """
     from torch.profiler import ProfilerActivity, profile
 
@@ -76,8 +89,54 @@ def launches(action):
     return count_events([(e.name, e.device_type == torch.autograd.DeviceType.CUDA) for e in profiler.events()])
 
 
+_KERNEL, _MEMCPY, _MEMSET, _CHILD_GRAPH = 0, 1, 2, 4  # CUgraphNodeType
+
+
+class _KernelNode(ctypes.Structure):
+    """CUDA_KERNEL_NODE_PARAMS_v2 of cuda.h."""
+
+    _fields_ = [
+        ("function", ctypes.c_void_p), ("grid", ctypes.c_uint * 3), ("block", ctypes.c_uint * 3), ("shared_bytes", ctypes.c_uint),
+        ("params", ctypes.c_void_p), ("extra", ctypes.c_void_p), ("kernel", ctypes.c_void_p), ("context", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+def count_nodes(graph, driver):
+    """The counts of a CUgraph, child graphs included. graph: its address. driver: the CUDA driver's library."""
+
+    def call(name, *args):
+        status = getattr(driver, name)(*args)
+        if status != 0:
+            raise RuntimeError(f"{name} failed ({status})")
+
+    counts, size = {"kernels": 0, "nccl": 0, "copies": 0}, ctypes.c_size_t()
+    call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(size))
+    nodes = (ctypes.c_void_p * size.value)()
+    call("cuGraphGetNodes", ctypes.c_void_p(graph), nodes, ctypes.byref(size))
+    for node in map(ctypes.c_void_p, nodes):
+        kind = ctypes.c_int()
+        call("cuGraphNodeGetType", node, ctypes.byref(kind))
+        if kind.value in (_MEMCPY, _MEMSET):
+            counts["copies"] += 1
+        elif kind.value == _KERNEL:
+            params, name = _KernelNode(), ctypes.c_char_p()
+            call("cuGraphKernelNodeGetParams_v2", node, ctypes.byref(params))
+            if params.function:
+                call("cuFuncGetName", ctypes.byref(name), ctypes.c_void_p(params.function))
+            else:
+                call("cuKernelGetName", ctypes.byref(name), ctypes.c_void_p(params.kernel))
+            counts["kernels"] += 1
+            counts["nccl"] += b"nccl" in name.value.lower()
+        elif kind.value == _CHILD_GRAPH:
+            child = ctypes.c_void_p()
+            call("cuGraphChildGraphNodeGetGraph", node, ctypes.byref(child))
+            for key, count in count_nodes(child.value, driver).items():
+                counts[key] += count
+    return counts
+
+
 def count_events(events):
-    """The counts of (name, on the device) pairs."""
+    """The counts of the profiler's (name, on the device) pairs."""
     counts = {"kernels": 0, "nccl": 0, "copies": 0}
     for name, on_device in events:
         if not on_device or name.startswith(("ProfilerStep", "Optimizer", "nccl:", "record_param_comms")):

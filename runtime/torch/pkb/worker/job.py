@@ -186,15 +186,21 @@ class Job:
             yield "compile", "graph step", lambda: variants.Step("compile", call_compiled, resident, side())
 
     def _launches(self, sets, skip):
-        """What one call enqueues, counted once; a profiler that fails costs only its column."""
+        """What one call enqueues, counted once; a count that fails costs only its column."""
         out = {}
         flat = self.ours.tensors(sets[0])
-        actions = {"ours": lambda: self.ours.call(flat), "eager": lambda: self.original.function(*sets[0])}
-        for name, action in actions.items():
-            if name in skip or "profiler" in skip:
+        actions = {
+            "ours": (lambda: self.ours.call(flat), lambda: self.ranks.stream),
+            "eager": (lambda: self.original.function(*sets[0]), self.ranks.side_stream),
+        }
+        for name, (action, stream) in actions.items():
+            if name in skip or "launches" in skip:
                 continue
             self.step(f"counting the launches of {name}")
-            found, error = attempt(self.exchange, lambda action=action: counts.launches(action))
+            found, error = attempt(self.exchange, lambda action=action, stream=stream: counts.launches(action, stream()))
+            if error is not None:
+                self.step(f"counting the launches of {name} with the profiler")
+                found, error = attempt(self.exchange, lambda action=action: counts.profiled_launches(action))
             out[name] = found if error is None else {"error": error}
         return out
 

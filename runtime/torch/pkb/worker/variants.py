@@ -99,14 +99,14 @@ class GraphLoop:
         self.graph.replay()
 
 
-def capture(action, stream, warm, times=3):
-    """(graph, result) of `action` captured on `stream` after `times` warm-up calls there."""
+def capture(action, stream, warm, times=3, graph=None):
+    """(graph, result) of `action` captured on `stream`, in `graph` if one is given, after `times` warm-up calls there."""
     stream.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(stream):
         for _ in range(times):
             warm()
     stream.synchronize()
-    graph = torch.cuda.CUDAGraph()
+    graph = graph or torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"):
         result = action()
     torch.cuda.current_stream().wait_stream(stream)

@@ -92,10 +92,16 @@ class Printer:
         self.send("step", step=name)
 
 
-def capture(action, stream, warm, times=3):
+def capture(action, stream, warm, times=3, graph=None):
     for _ in range(times):
         warm()
     return HostGraph(action), action()
+
+
+def launches(action, stream):
+    if stream == "side":
+        raise RuntimeError("operation not permitted when stream is capturing")
+    return {"kernels": 1, "nccl": 0, "copies": 0}
 
 
 def rank_main(rank, bundle, folder, options):
@@ -112,7 +118,7 @@ def rank_main(rank, bundle, folder, options):
     variants.capture, variants.STEP_CALLS, job.Ours, StandIn.spoil = capture, 3, StandIn, "--spoil" in options
     variants.Step.calls_per_item = 3
     timing.host_time = lambda enqueue, clock: 1.0
-    counts.launches = lambda action: (action(), {"kernels": 1, "nccl": 0, "copies": 0})[1]
+    counts.launches, counts.profiled_launches = launches, lambda action: (action(), {"kernels": 5, "nccl": 1, "copies": 0})[1]
     make = job.Original
 
     def original(*args):
@@ -122,8 +128,8 @@ def rank_main(rank, bundle, folder, options):
     job.Original = original
     exchange = Exchange(dist.PrefixStore("x", store), rank, 2, 60)
     ranks = SimpleNamespace(
-        rank=rank, world_size=2, device=torch.device("cpu"), exchange=exchange, channel=Printer(rank), stream=None, link_rate=1e9,
-        device_barrier=exchange.barrier, side_stream=lambda: None,
+        rank=rank, world_size=2, device=torch.device("cpu"), exchange=exchange, channel=Printer(rank), stream="own", link_rate=1e9,
+        device_barrier=exchange.barrier, side_stream=lambda: "side",
         file_exchange=lambda where, name: FileExchange(dist.PrefixStore(f"o{name}", store), rank, 2, where, name, 60),
     )  # fmt: skip
     spec = {"id": 0, "program": "none", "bundle": bundle, "folder": folder, "trials": 3, "seed": 0, "time": "--no-time" not in options, "compile": False}

@@ -304,6 +304,41 @@ class Kept(unittest.TestCase):
         self.assertEqual(loop.checked_calls, 3)
 
 
+class GraphDriver:
+    """The driver's functions that read a graph. graphs: (CUgraphNodeType, name of the kernel or child graph) of each node, by graph."""
+
+    def __init__(self, graphs):
+        self.graphs = graphs
+        self.nodes = {100 * graph + i: node for graph, nodes in graphs.items() for i, node in enumerate(nodes, 1)}
+
+    def cuGraphGetNodes(self, graph, nodes, size):
+        if graph.value not in self.graphs:
+            return 1
+        size._obj.value = len(self.graphs[graph.value])
+        for i in range(size._obj.value if nodes else 0):
+            nodes[i] = 100 * graph.value + i + 1
+        return 0
+
+    def cuGraphNodeGetType(self, node, kind):
+        kind._obj.value = self.nodes[node.value][0]
+        return 0
+
+    def cuGraphKernelNodeGetParams_v2(self, node, params):
+        # Some kernels have no function of a context, only a handle of the library.
+        setattr(params._obj, "function" if node.value % 2 else "kernel", node.value)
+        return 0
+
+    def cuFuncGetName(self, name, function):
+        name._obj.value = self.nodes[function.value][1]
+        return 0
+
+    cuKernelGetName = cuFuncGetName
+
+    def cuGraphChildGraphNodeGetGraph(self, node, child):
+        child._obj.value = self.nodes[node.value][1]
+        return 0
+
+
 class Counts(unittest.TestCase):
     def record(self, name, n, m, rank=0, **more):
         tensors = [{"dtype": "bfloat16", "sizes": [n]}, {"dtype": "bfloat16", "sizes": [m]}]
@@ -324,6 +359,14 @@ class Counts(unittest.TestCase):
     def test_launches(self):
         events = [("ncclDevKernel_AllReduce", True), ("add", True), ("Memcpy DtoD", True), ("aten::add", False), ("nccl:all_reduce", True)]
         self.assertEqual(counts.count_events(events), {"kernels": 2, "nccl": 1, "copies": 1})
+
+    def test_nodes_of_a_graph(self):
+        child = [(0, b"ncclDevKernel_AllReduce"), (2, None)]
+        driver = GraphDriver({1: [(0, b"add"), (1, None), (5, None), (4, 2), (12, None), (3, None)], 2: child, 3: []})
+        self.assertEqual(counts.count_nodes(1, driver), {"kernels": 2, "nccl": 1, "copies": 2})
+        self.assertEqual(counts.count_nodes(3, driver), {"kernels": 0, "nccl": 0, "copies": 0})
+        with self.assertRaisesRegex(RuntimeError, r"cuGraphGetNodes failed \(1\)"):
+            counts.count_nodes(4, driver)
 
 
 class Oracle(unittest.TestCase):
