@@ -8,6 +8,7 @@
 #ifndef PKB_PASSES_CONTRACT_VERIFYXFERRULES_H
 #define PKB_PASSES_CONTRACT_VERIFYXFERRULES_H
 
+#include "pkb/Analysis/InPlace.h"
 #include "pkb/Analysis/TransferModel.h"
 
 namespace pkb {
@@ -48,9 +49,6 @@ void checkTransfer(xfer::TransferOp transfer, TransferReporter &reporter);
 
 /// XV601: a kernel whose puts are copies is launched after a transfer.
 void checkCopied(xfer::LaunchOp launch, xfer::KernelOp kernel, TransferReporter &reporter);
-
-/// The arguments of a kernel among which `memory` is chosen; those of an xfer.select, else itself.
-llvm::SmallVector<mlir::BlockArgument> argumentsBehind(mlir::Value memory);
 
 /// Chunks of `pipeline`, at least 1.
 int64_t chunksOf(xfer::PipelineOp pipeline);

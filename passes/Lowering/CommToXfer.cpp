@@ -11,7 +11,9 @@
 #include "passes/Lowering/FusedKernels.h"
 #include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
+#include "pkb/Analysis/ElementwiseCalls.h"
 #include "pkb/Analysis/FusedRegion.h"
+#include "pkb/Analysis/InPlace.h"
 #include "pkb/Analysis/Reach.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -56,12 +58,15 @@ private:
   MemRefType memoryType(RankedTensorType type, int64_t origin);
   Storage allocate(Location loc, Value value);
   void bind(Value value, Value memory, Storage storage);
+  void unbind(Value value);
   std::optional<Storage> castOf(Location loc, Storage storage, Type element);
   Value windowOf(Location loc, RankedTensorType window, Storage storage);
   void rescueReaders(Operation *writer, Storage storage);
   bool mustKeep(const Storage &storage);
-  bool takesPlaceOf(Operation *op, Value operand, Value result);
+  std::optional<Storage> placeInArgument(Operation *op, Value result);
+  void placeResults(Operation *op, bool inPlace);
   Storage argumentOf(int64_t index);
+  void describeArguments(func::FuncOp target);
   Storage copyOf(Location loc, Value value);
   Storage absentMemory(Location loc, Value value);
 
@@ -72,6 +77,8 @@ private:
   LogicalResult convertLiteral(aten::LiteralOp literal);
   LogicalResult convertAbsent(comm::AbsentOp absent);
   bool getsNothing(comm::CollectiveOpInterface op);
+  SmallVector<Value> memoryOf(comm::CollectiveOpInterface op);
+  SmallVector<Value> launchOperandsOf(comm::CollectiveOpInterface op, xfer::KernelOp kernel);
   LogicalResult convertCollective(comm::CollectiveOpInterface op);
   FailureOr<SmallVector<FlatSymbolRefAttr>> kernelsOf(comm::CollectiveOpInterface op, TypeRange operands);
   LogicalResult convertFused(comm::FusedOp op);
@@ -112,6 +119,12 @@ void Bufferizer::bind(Value value, Value buffer, Storage storage) {
   memory[value] = buffer;
   storages[value] = storage;
   valuesOf[storage.root].push_back(value);
+}
+
+void Bufferizer::unbind(Value value) {
+  llvm::erase(valuesOf[storages[value].root], value);
+  memory.erase(value);
+  storages.erase(value);
 }
 
 /// The same memory with elements of another type; null where its first element does not lie at one of them.
@@ -173,21 +186,96 @@ bool Bufferizer::mustKeep(const Storage &storage) {
   return true;
 }
 
-/// True if `result`, of which `op` makes element i of element i of `operand` and of others, may be written where `operand` is: in an argument that is to hold the
-/// result in the end, and whose contents nobody reads behind `op`.
-bool Bufferizer::takesPlaceOf(Operation *op, Value operand, Value result) {
-  Storage storage = storages[operand];
-  auto argument = dyn_cast<BlockArgument>(storage.root);
-  if (!argument || memory[operand] != storage.root || operand.getType() != result.getType())
-    return false;
-  bool settles = llvm::any_of(result.getUses(), [&](OpOperand &use) {
-    auto mutation = isa<func::ReturnOp>(use.getOwner()) ? function.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), aten::kMutationOfAttrName) : IntegerAttr();
-    return mutation && mutation.getInt() == argument.getArgNumber();
+namespace {
+/// Where a program leaves a value in the end.
+struct Home {
+  int64_t argument;
+  /// The write of the value into a part of the argument; null where it becomes the whole argument.
+  aten::ViewWriteOp write;
+  /// What makes the argument's later versions of it.
+  SmallVector<Operation *> path;
+};
+} // namespace
+
+/// The argument of `function` that holds `value`, or what later becomes of it, when the call ends.
+static std::optional<Home> homeOf(func::FuncOp function, Value value, aten::ViewWriteOp write = {}) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    std::optional<Home> home;
+    if (isa<func::ReturnOp>(user)) {
+      if (auto mutation = function.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), aten::kMutationOfAttrName))
+        return Home{mutation.getInt(), write, {}};
+    } else if (auto next = dyn_cast<aten::ViewWriteOp>(user)) {
+      if (next.getBase() == value)
+        home = homeOf(function, next.getResult(), write);
+      else if (!write)
+        home = homeOf(function, next.getResult(), next);
+    } else if (auto call = dyn_cast<aten::CallOp>(user)) {
+      if (Value next = call.getNewVersion(use.getOperandNumber()))
+        home = homeOf(function, next, write);
+    }
+    if (home) {
+      home->path.push_back(user);
+      return home;
+    }
+  }
+  return std::nullopt;
+}
+
+/// The memory that `op` may write `result` into: the part of an argument that is to hold it in the end, if nobody reads behind `op` what was there. What `op`
+/// itself reads of that argument is not looked at.
+std::optional<Storage> Bufferizer::placeInArgument(Operation *op, Value result) {
+  std::optional<Home> home = homeOf(function, result);
+  if (!home || aten::isOnHost(result))
+    return std::nullopt;
+  Storage target = argumentOf(home->argument);
+  auto type = cast<RankedTensorType>(result.getType());
+  auto window = home->write ? home->write.getWindowType() : cast<RankedTensorType>(function.getArgument(home->argument).getType());
+  aten::Layout layout = aten::getLayout(window), own = aten::getLayout(type);
+  if (type.getElementType() != cast<MemRefType>(target.root.getType()).getElementType() || type.getElementType() != window.getElementType() ||
+      type.getShape() != window.getShape() || layout.strides != own.strides || !coversReach(memoryType(type, own.offset)))
+    return std::nullopt;
+  // Versions that are made behind `op`, but before the part is written: of other parts, for nobody else to see.
+  llvm::SmallPtrSet<Operation *, 8> writes(home->path.begin(), home->path.end());
+  if (home->write) {
+    Value base = home->write.getBase();
+    while (!storages.contains(base)) {
+      auto before = base.getDefiningOp<aten::ViewWriteOp>();
+      if (!before || !base.hasOneUse() || !aten::areApart(before.getWindowType(), window))
+        return std::nullopt;
+      writes.insert(before);
+      base = before.getBase();
+    }
+    if (storages[base].root != target.root)
+      return std::nullopt;
+  }
+  Storage place{target.root, target.origin + own.offset - layout.offset};
+  Extent extent = Extent::of(target.root, memoryType(type, place.origin));
+  bool readLater = llvm::any_of(valuesOf[target.root], [&](Value value) {
+    return Extent::of(memory[value]).overlaps(extent) && llvm::any_of(value.getUses(), [&](OpOperand &use) {
+      Operation *user = use.getOwner();
+      if (user == op || user->isBeforeInBlock(op))
+        return false;
+      if (auto view = dyn_cast<aten::AsStridedOp>(user); view && view.getType().getElementType() == type.getElementType())
+        return Extent::of(target.root, memoryType(view.getType(), storages[value].origin)).overlaps(extent);
+      auto write = dyn_cast<aten::ViewWriteOp>(user);
+      return !write || !writes.contains(write) || &use != &write.getBaseMutable();
+    });
   });
-  bool readLater = llvm::any_of(valuesOf[storage.root], [&](Value value) {
-    return llvm::any_of(value.getUsers(), [&](Operation *user) { return user != op && !user->isBeforeInBlock(op); });
-  });
-  return settles && !readLater && llvm::count_if(op->getOperands(), [&](Value other) { return storages[other].root == storage.root; }) == 1;
+  return readLater ? std::nullopt : std::optional(place);
+}
+
+/// Gives the results of `op` memory: new, or if asked that of the arguments which are to hold them, as far as there are such.
+void Bufferizer::placeResults(Operation *op, bool inPlace) {
+  for (Value result : op->getResults()) {
+    if (storages.contains(result))
+      unbind(result);
+    std::optional<Storage> place = inPlace ? placeInArgument(op, result) : std::nullopt;
+    if (place)
+      bind(result, windowOf(op->getLoc(), cast<RankedTensorType>(result.getType()), *place), *place);
+    else if (Storage fresh = allocate(op->getLoc(), result); true)
+      bind(result, fresh.root, fresh);
+  }
 }
 
 LogicalResult Bufferizer::convertCall(aten::CallOp call) {
@@ -203,6 +291,12 @@ LogicalResult Bufferizer::convertCall(aten::CallOp call) {
       inputs[index] = mutated.back().root;
     }
   }
+  // Copies that the user made of what an operator changes are gone: it still must not read what it has changed.
+  for (int64_t index : call.getMutates())
+    for (auto [other, input] : llvm::enumerate(inputs))
+      if (!llvm::is_contained(call.getMutates(), int64_t(other)) && Extent::of(input).overlaps(Extent::of(inputs[index])) &&
+          !(isElementwise(call) && input.getType() == inputs[index].getType()))
+        input = copyOf(call.getLoc(), call.getInputs()[other]).root;
   for (const Storage &storage : mutated)
     rescueReaders(call, storage);
   for (Value result : call.getFreshResults()) {
@@ -242,6 +336,8 @@ LogicalResult Bufferizer::convertViewWrite(aten::ViewWriteOp write) {
     return write.emitOpError() << "must have a window that a memref can have";
   Value piece = memory[write.getPiece()];
   if (storages[write.getPiece()].root != storage.root || piece.getType() != window.getType()) {
+    if (Extent::of(piece).overlaps(Extent::of(window)))
+      piece = copyOf(write.getLoc(), write.getPiece()).root;
     rescueReaders(write, storage);
     memref::CopyOp::create(builder, write.getLoc(), piece, window);
   }
@@ -306,49 +402,77 @@ static bool movesNothing(comm::CollectiveOpInterface op) {
   return !tensors.empty() && llvm::all_of(tensors, [](Type tensor) { return cast<RankedTensorType>(tensor).getNumElements() == 0; });
 }
 
+/// The memory of what `op` is given, then of its results.
+SmallVector<Value> Bufferizer::memoryOf(comm::CollectiveOpInterface op) {
+  SmallVector<Value> operands;
+  for (Value tensor : llvm::concat<const Value>(SmallVector<Value>(op.getCollectiveInputs()), SmallVector<Value>(op.getCollectiveResults())))
+    operands.push_back(memory[tensor]);
+  return operands;
+}
+
+/// The same as operands of a launch of `kernel`, which another rank's function may have made: that may know the same contiguous memory by another shape.
+SmallVector<Value> Bufferizer::launchOperandsOf(comm::CollectiveOpInterface op, xfer::KernelOp kernel) {
+  SmallVector<Value> operands = memoryOf(op), tensors(op.getCollectiveInputs());
+  llvm::append_range(tensors, op.getCollectiveResults());
+  for (auto [operand, tensor, argument] : llvm::zip_equal(operands, tensors, kernel.getEntry().getArguments())) {
+    auto type = cast<MemRefType>(argument.getType());
+    if (pointerType(operand.getType()) == type || !type.hasStaticShape())
+      continue;
+    if (operand.getDefiningOp<xfer::AbsentOp>())
+      operand = xfer::AbsentOp::create(builder, op.getLoc(), type);
+    else
+      operand = windowOf(op.getLoc(), aten::getTensorType(type.getShape(), type.getElementType(), aten::getContiguousStrides(type.getShape()), offsetOf(tensor)),
+                         storages[tensor]);
+  }
+  return operands;
+}
+
+/// True if the library may carry out `op` in the memory that its results have: in place as it knows that, or apart from what it reads.
+static bool libraryMayShare(comm::CollectiveOpInterface op, ArrayRef<Value> operands) {
+  auto [inputs, results] = std::pair(operands.take_front(op.getCollectiveInputs().size()), operands.drop_front(op.getCollectiveInputs().size()));
+  return llvm::all_of(results, [&, inputs = inputs](Value result) {
+    return llvm::all_of(inputs, [&](Value input) {
+      return !Extent::of(input).overlaps(Extent::of(result)) ||
+             (isa<comm::AllReduceOp, comm::BroadcastOp>(op.getOperation()) && input.getType() == result.getType());
+    });
+  });
+}
+
 LogicalResult Bufferizer::convertCollective(comm::CollectiveOpInterface op) {
   Location loc = op.getLoc();
-  SmallVector<Value> operands;
-  for (Value input : op.getCollectiveInputs())
-    operands.push_back(memory[input]);
-  bool absent = getsNothing(op);
-  for (Value result : op.getCollectiveResults()) {
-    if (isa<comm::AllReduceOp, comm::BroadcastOp>(op.getOperation()) && takesPlaceOf(op, op.getCollectiveInputs().front(), result)) {
-      bind(result, operands.front(), storages[op.getCollectiveInputs().front()]);
-      operands.push_back(operands.front());
-      continue;
+  if (getsNothing(op)) {
+    for (Value result : op.getCollectiveResults()) {
+      Storage none = absentMemory(loc, result);
+      bind(result, none.root, none);
     }
-    Storage out = absent ? absentMemory(loc, result) : allocate(loc, result);
-    bind(result, out.root, out);
-    operands.push_back(out.root);
+  } else {
+    placeResults(op, /*inPlace=*/true);
   }
   if (movesNothing(op))
     return success();
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
   if (schedule && schedule.getMechanism() == xfer::Mechanism::Nccl) {
+    if (!libraryMayShare(op, memoryOf(op)))
+      placeResults(op, /*inPlace=*/false);
+    SmallVector<Value> operands = memoryOf(op);
     if (isa<comm::BarrierOp>(op.getOperation())) // the library needs something to add up
       for (int64_t number = 0; number < 2; ++number)
         operands.push_back(memref::AllocOp::create(builder, loc, MemRefType::get({1}, builder.getI8Type())));
     return buildLibraryCall(builder, op, operands);
   }
-  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = kernelsOf(op, llvm::map_to_vector(operands, [](Value operand) -> Type {
+  FailureOr<SmallVector<FlatSymbolRefAttr>> kernels = kernelsOf(op, llvm::map_to_vector(memoryOf(op), [](Value operand) -> Type {
     return pointerType(operand.getType());
   }));
   if (failed(kernels))
     return failure();
   auto first = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernels->front());
-  // Another rank's function may know the same contiguous memory by another shape.
-  SmallVector<Value> tensors(op.getCollectiveInputs());
-  llvm::append_range(tensors, op.getCollectiveResults());
-  for (auto [operand, tensor, argument] : llvm::zip_equal(operands, tensors, first.getEntry().getArguments())) {
-    auto type = cast<MemRefType>(argument.getType());
-    if (pointerType(operand.getType()) == type || !type.hasStaticShape())
-      continue;
-    if (operand.getDefiningOp<xfer::AbsentOp>())
-      operand = xfer::AbsentOp::create(builder, loc, type);
-    else
-      operand = windowOf(loc, aten::getTensorType(type.getShape(), type.getElementType(), aten::getContiguousStrides(type.getShape()), offsetOf(tensor)),
-                         storages[tensor]);
+  SmallVector<Value> operands = launchOperandsOf(op, first);
+  Operation *target = builder.getInsertionBlock()->getParentOp();
+  if (llvm::any_of(*kernels, [&](FlatSymbolRefAttr kernel) {
+        return !findOverlaps(SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, kernel), operands, target).empty();
+      })) {
+    placeResults(op, /*inPlace=*/false);
+    operands = launchOperandsOf(op, first);
   }
   for (FlatSymbolRefAttr kernel : *kernels) {
     if (schedule.getMechanism() != xfer::Mechanism::CopyEngine) {
@@ -401,57 +525,51 @@ Storage Bufferizer::absentMemory(Location loc, Value value) {
   return {xfer::AbsentOp::create(builder, loc, MemRefType::get(type.getShape(), type.getElementType())), 0};
 }
 
-/// True if an all_reduce of `op` gives element i of result `number`, with operators on elements around it, of element i of input `from`, which nothing else reads.
-static bool reducesInto(comm::FusedOp op, unsigned number, unsigned from) {
-  Value yielded = op.getEntry().getTerminator()->getOperand(number);
-  BlockArgument input = op.getEntry().getArgument(from);
-  if (!comm::getPhases(op).empty()) {
-    auto phase = yielded.getDefiningOp<comm::FusedOp>();
-    if (!phase || phase.isLocal() || !input.hasOneUse() || input.use_begin()->getOwner() != phase)
-      return false;
-    return reducesInto(phase, cast<OpResult>(yielded).getResultNumber(), input.use_begin()->getOperandNumber());
+LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
+  std::string name = "fused_" + std::to_string(shared.nextKernel++);
+  // In place, if the kernel turns out to be one that may work so.
+  for (bool inPlace : {true, false}) {
+    Block *block = builder.getInsertionBlock();
+    Operation *before = block->empty() ? nullptr : &block->back();
+    placeResults(op, inPlace);
+    SmallVector<Storage> places;
+    for (Value tensor : llvm::concat<const Value>(SmallVector<Value>(op.getInputs()), SmallVector<Value>(op.getResults())))
+      places.push_back(storages[tensor]);
+    OpBuilder atModule(function);
+    auto windowOfPlace = [&](int64_t number, RankedTensorType window) {
+      return windowOf(op.getLoc(), window, places[number]);
+    };
+    auto scratch = [&](RankedTensorType type) -> Value {
+      return memref::AllocOp::create(builder, op.getLoc(), memoryType(type, 0));
+    };
+    FailureOr<SmallVector<Value>> operands = buildFusedKernel(atModule, op, name, {windowOfPlace, scratch});
+    if (failed(operands))
+      return failure();
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<xfer::KernelOp>(function, builder.getStringAttr(name));
+    if (!inPlace || findOverlaps(kernel, *operands, block->getParentOp()).empty()) {
+      Location loc = op.getCollectives().front().getLoc();
+      xfer::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), name), *operands);
+      return success();
+    }
+    kernel.erase();
+    while (!block->empty() && &block->back() != before)
+      block->back().erase();
   }
-  SmallVector<comm::CollectiveOpInterface> collectives = op.getCollectives();
-  if (collectives.size() != 1 || !isa<comm::AllReduceOp>(collectives.front().getOperation()) || FusedRegion(op).overRows() ||
-      !op.getEntry().getOps<aten::AsStridedOp>().empty() || input.getType() != yielded.getType())
-    return false;
-  Value message = input;
-  while (message.hasOneUse()) {
-    Operation *user = *message.user_begin();
-    if (user == collectives.front().getOperation())
-      return true;
-    if (!isa<aten::CallOp>(user) || user->getNumResults() != 1)
-      return false;
-    message = user->getResult(0);
-  }
-  return false;
+  llvm_unreachable("a kernel with memory of its own is launched");
 }
 
-LogicalResult Bufferizer::convertFused(comm::FusedOp op) {
-  SmallVector<Storage> places;
-  for (Value input : op.getInputs())
-    places.push_back(storages[input]);
-  for (OpResult result : op.getResults()) {
-    const auto *input = llvm::find_if(op->getOpOperands(), [&](OpOperand &operand) {
-      return reducesInto(op, result.getResultNumber(), operand.getOperandNumber()) && takesPlaceOf(op, operand.get(), result);
-    });
-    places.push_back(input == op->getOpOperands().end() ? allocate(op.getLoc(), result) : storages[input->get()]);
-    bind(result, places.back().root, places.back());
-  }
-  std::string name = "fused_" + std::to_string(shared.nextKernel++);
-  OpBuilder atModule(function);
-  auto windowOfPlace = [&](int64_t number, RankedTensorType window) {
-    return windowOf(op.getLoc(), window, places[number]);
+/// Says of the arguments of the bufferized function what their types do not: what a caller has to keep to.
+void Bufferizer::describeArguments(func::FuncOp target) {
+  auto startOf = [&](int64_t argument) {
+    Value value = function.getArgument(argument);
+    return offsetOf(value) * xfer::elementBytes(cast<RankedTensorType>(value.getType()).getElementType());
   };
-  auto scratch = [&](RankedTensorType type) -> Value {
-    return memref::AllocOp::create(builder, op.getLoc(), memoryType(type, 0));
-  };
-  FailureOr<SmallVector<Value>> operands = buildFusedKernel(atModule, op, name, {windowOfPlace, scratch});
-  if (failed(operands))
-    return failure();
-  Location loc = op.getCollectives().front().getLoc();
-  xfer::LaunchOp::create(builder, loc, FlatSymbolRefAttr::get(builder.getContext(), name), *operands);
-  return success();
+  for (unsigned argument = 0; argument < function.getNumArguments(); ++argument)
+    if (auto alias = function.getArgAttrOfType<aten::AliasAttr>(argument, aten::kAliasOfAttrName))
+      target.setArgAttr(argument, aten::kAliasBytesAttrName, builder.getI64IntegerAttr(startOf(argument) - startOf(alias.getIndex())));
+  for (unsigned result = 0; result < function.getNumResults(); ++result)
+    if (auto mutation = function.getResultAttrOfType<IntegerAttr>(result, aten::kMutationOfAttrName))
+      target.setArgAttr(mutation.getInt(), aten::kWrittenAttrName, builder.getUnitAttr());
 }
 
 /// The caller's memory of argument `index`, whatever has become of the values in it.
@@ -599,6 +717,7 @@ LogicalResult Bufferizer::run() {
   function.getAllArgAttrs(argumentAttrs);
   if (!argumentAttrs.empty())
     target.setAllArgAttrs(argumentAttrs);
+  describeArguments(target);
   for (Operation &op : function.getBody().front())
     if (failed(convert(&op)))
       return failure();

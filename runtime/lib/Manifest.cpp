@@ -60,6 +60,12 @@ public:
     }
     return at(key).get<std::string>();
   }
+  bool boolean(const char *key) const {
+    if (!at(key).is_boolean()) {
+      bad("'", key, "' must be true or false, got: ", at(key).dump());
+    }
+    return at(key).get<bool>();
+  }
   const Json &array(const char *key) const {
     if (!at(key).is_array()) {
       bad("'", key, "' must be a list, got: ", at(key).dump());
@@ -110,6 +116,16 @@ Shape readShape(const Reader &reader) {
     }
   }
   return shape;
+}
+
+Argument readArgument(const Reader &reader, int64_t arguments) {
+  Argument argument{readShape(reader)};
+  argument.written = reader.has("written") && reader.boolean("written");
+  if (reader.has("alias_of")) {
+    argument.aliasOf = int32_t(reader.integer("alias_of", 0, arguments - 1));
+    argument.aliasBytes = reader.integer("alias_bytes", 0, int64_t(1) << 56);
+  }
+  return argument;
 }
 
 void readSlots(Manifest &m, const Json &list) {
@@ -643,7 +659,12 @@ Manifest parseProgram(const std::string &path, const std::string &text, int rank
     top.bad("has guards that this run time does not know: ", top.array("guards").dump());
   }
   for (const Json &item : top.array("arguments")) {
-    m.arguments.push_back(readShape(Reader(item, cat("argument ", m.arguments.size()))));
+    m.arguments.push_back(readArgument(Reader(item, cat("argument ", m.arguments.size())), int64_t(top.array("arguments").size())));
+  }
+  for (const Argument &argument : m.arguments) {
+    if (argument.aliasOf >= 0 && m.arguments[size_t(argument.aliasOf)].aliasOf >= 0) {
+      fail(PKB_ERROR_PROGRAM, "manifest: argument ", &argument - m.arguments.data(), " must lie in one with memory of its own, got: argument ", argument.aliasOf);
+    }
   }
   m.outputs.resize(top.array("outputs").size());
   readSlots(m, top.array("slots"));

@@ -92,6 +92,12 @@ struct Group {
   std::vector<std::vector<int>> rows; // the partition: lists of ranks
 };
 
+struct Argument : Shape {
+  bool written = false;   // a call changes what lies there
+  int32_t aliasOf = -1;   // the argument in whose memory it lies; -1: in its own
+  int64_t aliasBytes = 0; // from the start of that one
+};
+
 struct Output {
   int32_t slot = 0;
   int32_t aliasOf = -1;    // argument, or arguments + output whose memory it shares; -1: its own memory
@@ -110,7 +116,7 @@ struct Manifest {
   std::vector<Group> groups;
   std::vector<bool> channelOn;  // by group: whether some rank's program launches a kernel on it
   bool meets = false;           // some rank's program launches a kernel or calls a communication library
-  std::vector<Shape> arguments;
+  std::vector<Argument> arguments;
   std::vector<Output> outputs;
   std::vector<Slot> slots;
   std::vector<Kernel> kernels;

@@ -120,6 +120,13 @@ struct TensorGuard {
   const int64_t *sizes = nullptr, *strides = nullptr;
 };
 
+struct ArgumentRange {
+  char *begin = nullptr; // of the call under way
+  int64_t bytes = 0;
+  int32_t index = 0;
+  bool written = false; // by a call
+};
+
 } // namespace pkb_rt
 
 struct pkb_program {
@@ -181,6 +188,7 @@ private:
                          int32_t index) const;
   pkb_status refuseCapture();
   pkb_status checkOverlap(const pkb_tensor *inputs, const pkb_tensor *outputs) const;
+  pkb_status checkArguments();
   pkb_rt::StreamBinding *bind(pkb_cu_stream stream, bool capturing);
   pkb_status runSteps(pkb_rt::StreamBinding &binding, bool capturing, pkb_rt::CallGraph *graph = nullptr);
   pkb_status runAten(const pkb_rt::PlanStep &step, pkb_rt::StreamBinding &binding);
@@ -207,6 +215,7 @@ private:
   std::vector<pkb_rt::PlanStep> steps;
   size_t paramBytes = 0;
   std::vector<char *> sources; // base addresses of the call under way
+  std::vector<pkb_rt::ArgumentRange> argumentRanges; // of the call under way, of arguments with memory of their own; empty: no call writes one
   uint32_t workspaceSource = 0, constantSource = 0, nullSource = 0;
 
   const pkb_aten_api *aten = nullptr;

@@ -6,6 +6,7 @@
 #include "Error.h"
 #include "pkb_rt/layout.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace pkb_rt;
@@ -140,6 +141,37 @@ pkb_status pkb_program::checkOverlap(const pkb_tensor *inputs, const pkb_tensor 
   return PKB_OK;
 }
 
+/// Arguments share memory as they did when the program was made: what one says of another holds, and what a call writes is of no other.
+pkb_status pkb_program::checkArguments() {
+  for (size_t i = 0; i < inputGuards.size(); ++i) {
+    const Argument &argument = manifest.arguments[i];
+    if (argument.aliasOf >= 0 && !inputGuards[i].empty && sources[i] != sources[size_t(argument.aliasOf)] + argument.aliasBytes) {
+      return setLastError(PKB_ERROR_GUARD, cat("input ", i, " of '", manifest.name, "' must begin ", argument.aliasBytes, " bytes behind input ", argument.aliasOf,
+                                               ", in whose memory it lay when the program was made"));
+    }
+  }
+  if (argumentRanges.empty()) {
+    return PKB_OK;
+  }
+  for (ArgumentRange &range : argumentRanges) {
+    range.begin = sources[size_t(range.index)];
+  }
+  std::sort(argumentRanges.begin(), argumentRanges.end(), [](const ArgumentRange &a, const ArgumentRange &b) { return a.begin < b.begin; });
+  const ArgumentRange *farthest = nullptr, *farthestWritten = nullptr; // of those that begin before
+  for (const ArgumentRange &range : argumentRanges) {
+    const ArgumentRange *before = range.written ? farthest : farthestWritten;
+    if (before && before->begin + before->bytes > range.begin) {
+      const ArgumentRange &written = range.written ? range : *before, &other = range.written ? *before : range;
+      return setLastError(PKB_ERROR_GUARD, cat("input ", other.index, " of '", manifest.name, "' overlaps input ", written.index,
+                                               ", which a call changes; they had memory of their own when the program was made"));
+    }
+    auto isFarther = [&](const ArgumentRange *other) { return !other || range.begin + range.bytes > other->begin + other->bytes; };
+    farthest = isFarther(farthest) ? &range : farthest;
+    farthestWritten = range.written && isFarther(farthestWritten) ? &range : farthestWritten;
+  }
+  return PKB_OK;
+}
+
 StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
   for (auto &binding : bindings) {
     if (binding->stream == stream) {
@@ -203,6 +235,9 @@ pkb_status pkb_program::checkCall(const pkb_tensor *inputs, int32_t inputCount, 
       return status;
     }
     sources[size_t(i)] = static_cast<char *>(inputs[i].data);
+  }
+  if (pkb_status status = checkArguments()) {
+    return status;
   }
   for (int32_t i = 0; i < outputCount; ++i) {
     const Output &output = manifest.outputs[size_t(i)];

@@ -81,8 +81,16 @@ void pkb_program::loadLocally(const std::string &path, const std::string &cacheD
     fail(PKB_ERROR_PROGRAM, "'", path, "' needs an arena of ", manifest.regionBytes, " bytes, this context has ",
          context.arenaBytes, "; set PKB_ARENA_MIB=", (manifest.regionBytes + (1 << 20) - 1) >> 20, " on all ranks");
   }
-  for (const Shape &shape : manifest.arguments) {
-    inputGuards.push_back(guardOf(shape));
+  bool writes = false;
+  for (const Argument &argument : manifest.arguments) {
+    inputGuards.push_back(guardOf(argument));
+    if (argument.aliasOf < 0 && !inputGuards.back().empty) {
+      argumentRanges.push_back({nullptr, argument.extentBytes(), int32_t(inputGuards.size()) - 1, argument.written});
+    }
+    writes |= argument.written;
+  }
+  if (!writes) {
+    argumentRanges.clear();
   }
   for (const Output &output : manifest.outputs) {
     outputGuards.push_back(guardOf(output.shape));

@@ -81,6 +81,12 @@ struct ByteRange {
 };
 ByteRange getWindow(mlir::RankedTensorType type);
 
+/// True if no byte of the storage can be in both windows (by their first and last bytes).
+inline bool areApart(mlir::RankedTensorType a, mlir::RankedTensorType b) {
+  ByteRange x = getWindow(a), y = getWindow(b);
+  return x.end <= y.begin || y.end <= x.begin;
+}
+
 /// True if the elements lie in memory without gaps and without overlap.
 bool isDense(mlir::RankedTensorType type);
 

@@ -14,12 +14,6 @@ static RankedTensorType typeOf(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// True if no byte can be in both windows (by their first and last bytes).
-static bool areApart(RankedTensorType a, RankedTensorType b) {
-  ByteRange x = getWindow(a), y = getWindow(b);
-  return x.end <= y.begin || y.end <= x.begin;
-}
-
 /// True if `window` overwrites every byte that `base` reaches. An overlapping
 /// (expanded) base is never covered.
 static bool covers(RankedTensorType window, RankedTensorType base) {

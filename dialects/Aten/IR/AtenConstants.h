@@ -21,6 +21,12 @@ inline constexpr llvm::StringLiteral kAliasOfAttrName = "aten.alias_of";
 /// Integer attribute of a function's result: the argument that it is the final
 /// content of.
 inline constexpr llvm::StringLiteral kMutationOfAttrName = "aten.mutation_of";
+/// Unit attribute of a bufferized function's argument: a call changes what lies
+/// there.
+inline constexpr llvm::StringLiteral kWrittenAttrName = "aten.written";
+/// Integer attribute of a bufferized function's argument with kAliasOfAttrName:
+/// by how many bytes it begins behind the argument that it lies in.
+inline constexpr llvm::StringLiteral kAliasBytesAttrName = "aten.alias_bytes";
 
 } // namespace pkb::aten
 

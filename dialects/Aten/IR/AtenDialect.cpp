@@ -105,6 +105,16 @@ AtenDialect::verifyRegionArgAttribute(Operation *op, unsigned regionIndex,
     return verifyAlias(
         op, attribute.getValue(), cast<FunctionOpInterface>(op).getNumArguments(),
         0, AliasAttr::get(op->getContext(), AliasKind::Argument, argIndex));
+  if (attribute.getName() == kWrittenAttrName)
+    return isa<UnitAttr>(attribute.getValue())
+               ? success()
+               : op->emitError("attribute ") << kWrittenAttrName << " must be a unit attribute, got: " << attribute.getValue();
+  if (attribute.getName() == kAliasBytesAttrName) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    return bytes && bytes.getInt() >= 0
+               ? success()
+               : op->emitError("attribute ") << kAliasBytesAttrName << " must be a number of bytes, got: " << attribute.getValue();
+  }
   return op->emitError("unknown attribute of dialect aten on an argument: ")
          << attribute.getName();
 }

@@ -41,6 +41,10 @@ def Aten_Dialect : Dialect {
       of that argument holds at the end; it must be written there.
     * `aten.alias_of` on an argument: the argument is a window of the storage of
       another argument.
+    * `aten.alias_bytes` (integer, on an argument, once it is a memref): by how many
+      bytes it begins behind that other argument.
+    * `aten.written` (unit, on an argument, once it is a memref): a call changes
+      what lies there.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;

@@ -168,7 +168,15 @@ LogicalResult ManifestBuilder::addConstant(memref::GetGlobalOp use) {
 LogicalResult ManifestBuilder::collectSlots(func::FuncOp main) {
   for (BlockArgument argument : main.getArguments()) {
     addSlot(argument, "argument", json::Object{{"index", argument.getArgNumber()}});
-    arguments.push_back(describe(cast<MemRefType>(argument.getType())));
+    json::Object described = describe(cast<MemRefType>(argument.getType()));
+    if (main.getArgAttr(argument.getArgNumber(), aten::kWrittenAttrName))
+      described["written"] = true;
+    if (auto alias = main.getArgAttrOfType<aten::AliasAttr>(argument.getArgNumber(), aten::kAliasOfAttrName)) {
+      described["alias_of"] = alias.getIndex();
+      auto bytes = main.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), aten::kAliasBytesAttrName);
+      described["alias_bytes"] = bytes ? bytes.getInt() : 0;
+    }
+    arguments.push_back(std::move(described));
   }
   auto ret = cast<func::ReturnOp>(main.getBody().front().getTerminator());
   for (Operation &op : main.getBody().front()) {

@@ -118,6 +118,14 @@ TEST(Manifest, tensors_are_checked) {
               "is larger than any memory");
 }
 
+TEST(Manifest, what_is_said_of_arguments_is_checked) {
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["written"] = 1; }), "argument 0 'written' must be true or false, got: 1");
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["alias_of"] = 7; }), "argument 0 'alias_of' must be an integer from 0 to 0, got: 7");
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0]["alias_of"] = 0; }), "argument 0 has no 'alias_bytes'");
+  EXPECT_SAYS(after([](Json &j) { j["arguments"][0].update({{"alias_of", 0}, {"alias_bytes", 0}}); }),
+              "argument 0 must lie in one with memory of its own, got: argument 0");
+}
+
 TEST(Manifest, slots_are_checked) {
   EXPECT_SAYS(after([](Json &j) { j["slots"][1]["id"] = 0; }), "has id 0, which another slot has too");
   EXPECT_SAYS(after([](Json &j) { j["slots"][1]["of"] = 9; }), "'of' must be an integer from 0 to 3, got: 9");

@@ -204,6 +204,16 @@ func.func private @alias_of_nothing(tensor<2xf32>) -> (tensor<2xf32> {aten.alias
 
 // -----
 
+// expected-error @below {{attribute aten.written must be a unit attribute, got: true}}
+func.func private @written_how(memref<2xf32> {aten.written = true})
+
+// -----
+
+// expected-error @below {{attribute aten.alias_bytes must be a number of bytes, got: -4 : i64}}
+func.func private @alias_before(memref<2xf32> {aten.alias_bytes = -4})
+
+// -----
+
 // expected-error @below {{attribute aten.mutation_of must name one of 1 arguments, got: 1 : i64}}
 func.func private @mutation_of_nothing(tensor<2xf32>) -> (tensor<2xf32> {aten.mutation_of = 1})
 

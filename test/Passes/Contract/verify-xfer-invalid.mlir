@@ -503,6 +503,42 @@ xfer.kernel @shifted group(<[[0, 1]]>)
 
 // -----
 
+// XV106: in place, but what one thread stores of a peer another may not yet have sent to it.
+func.func @main(%x: memref<8xf32>) {
+  // expected-error @+1 {{'xfer.launch' op XV106: a launch writes memory that another operand of it covers: operand 1 is written and overlaps operand 0}}
+  xfer.launch @exchanges(%x, %x) : memref<8xf32>, memref<8xf32>
+  return
+}
+xfer.kernel @exchanges group(<[[0, 1]]>)
+    schedule(<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>)
+    implements all_to_all {
+^bb0(%in: memref<8xf32>, %out: memref<8xf32>):
+  %buffer = xfer.symm_buffer : <f32, chunk = 4, slots = 2, parities = 2, staged>
+  %flags = xfer.flags : !xfer.flags
+  xfer.pipeline 4 by 4 produce {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %tile = xfer.load %in part %peer chunk %c : memref<8xf32> -> <f32>
+      %sent = xfer.put %tile into %buffer peer %peer chunk %c by ldst : <f32>, <f32, chunk = 4, slots = 2, parities = 2, staged>
+    }
+    xfer.signal %flags chunk %c
+    %me = xfer.own_rank
+    %own = xfer.load %in part %me chunk %c : memref<8xf32> -> <f32>
+    xfer.store %own to %out part %me chunk %c : <f32>, memref<8xf32>
+  } consume {
+  ^bb0(%c: !xfer.chunk):
+    xfer.for_peers {
+    ^bb0(%peer: index):
+      %here = xfer.wait %flags peer %peer chunk %c
+      %got = xfer.consume %buffer peer %peer chunk %c after %here : <f32, chunk = 4, slots = 2, parities = 2, staged> -> <f32>
+      xfer.store %got to %out part %peer chunk %c : <f32>, memref<8xf32>
+    }
+  }
+}
+
+// -----
+
 // XV106: in place, but what was there is read again behind the store.
 func.func @main(%x: memref<8xf32>, %y: memref<8xf32>) {
   // expected-error @+1 {{'xfer.launch' op XV106: a launch writes memory that another operand of it covers: operand 1 is written and overlaps operand 0}}

@@ -1,5 +1,12 @@
 // RUN: pkb-opt %s -pkb-verify-xfer -verify-diagnostics
 
+// The last phase may overwrite what the first has read: the same chunks in the same block, or behind a meeting of all blocks.
+func.func @main(%x: memref<16xf32>, %left: memref<8xf32>) {
+  xfer.launch @of_the_same_block(%x, %left, %x) : memref<16xf32>, memref<8xf32>, memref<16xf32>
+  xfer.launch @of_any_block(%x, %left, %x) : memref<16xf32>, memref<8xf32>, memref<16xf32>
+  return
+}
+
 // What a phase leaves for the next: the same block reads it, or all blocks meet before.
 xfer.kernel @of_the_same_block group(<[[0, 1]]>)
     schedule(<mechanism = ldst, blocks = 2, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>) fused {

@@ -241,7 +241,7 @@ func.func @window_in_place(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 // An argument whose new contents are a result is written in place; what is returned in its name is not returned twice.
 // CHECK-LABEL: func.func @mutation_of
-// CHECK-SAME: (%[[X:.*]]: memref<8xf32>, %[[Y:.*]]: memref<8xf32>) {
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32> {aten.written}, %[[Y:.*]]: memref<8xf32>) {
 // CHECK-NEXT: aten.call "aten::add_" overload "Tensor"(%[[X]], %[[Y]])
 // CHECK-NEXT: return{{$}}
 func.func @mutation_of(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of = 0 : i64}) {
@@ -251,9 +251,22 @@ func.func @mutation_of(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32> {
 
 // -----
 
+// An argument that lies in another says where; of the memory of both is read what the program knows of the other.
+// CHECK-LABEL: func.func @argument_in_another
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32>, %{{.*}}: memref<4xf32> {aten.alias_bytes = 16 : i64, aten.alias_of = #aten.alias<argument, 0>})
+// CHECK: %[[PART:.*]] = memref.reinterpret_cast %[[X]] to offset: [4]
+// CHECK: aten.call "aten::neg"(%[[PART]])
+func.func @argument_in_another(%x: tensor<8xf32>, %y: tensor<4xf32, #aten.strided<[1], 4>> {aten.alias_of = #aten.alias<argument, 0>}) -> tensor<4xf32> {
+  %0 = aten.as_strided %x : tensor<8xf32> -> tensor<4xf32, #aten.strided<[1], 4>>
+  %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<4xf32, #aten.strided<[1], 4>>) -> tensor<4xf32>
+  return %1 : tensor<4xf32>
+}
+
+// -----
+
 // So is one that a collective gives: its kernel reads and writes the same memory.
 // CHECK-LABEL: func.func @summed_in_place
-// CHECK-SAME: (%[[X:.*]]: memref<8xf32>) {
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32> {aten.written}) {
 // CHECK-NEXT: xfer.launch @all_reduce_0(%[[X]], %[[X]])
 // CHECK-NEXT: return{{$}}
 func.func @summed_in_place(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of = 0 : i64}) {
@@ -266,7 +279,7 @@ func.func @summed_in_place(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_o
 
 // Not where somebody reads what was there: the sum is made elsewhere and copied at the end.
 // CHECK-LABEL: func.func @summed_behind
-// CHECK-SAME: (%[[X:.*]]: memref<8xf32>) -> memref<8xf32> {
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32> {aten.written}) -> memref<8xf32> {
 // CHECK: xfer.launch @all_reduce_0(%[[X]], %[[SUM:.*]]) :
 // CHECK: aten.call "aten::neg"(%[[X]]) outs(%[[NEGATED:.*]]) args
 // CHECK: memref.copy %[[SUM]], %[[X]]
@@ -280,9 +293,109 @@ func.func @summed_behind(%x: tensor<8xf32>) -> (tensor<8xf32> {aten.mutation_of 
 
 // -----
 
+// What is gathered comes straight into the argument, of which no input is a part.
+// CHECK-LABEL: func.func @gathered_in_place
+// CHECK-SAME: (%[[X:.*]]: memref<16xf32> {aten.written}, %[[Y:.*]]: memref<8xf32>) {
+// CHECK-NEXT: xfer.launch @all_gather_0(%[[Y]], %[[X]])
+// CHECK-NEXT: return{{$}}
+func.func @gathered_in_place(%x: tensor<16xf32>, %y: tensor<8xf32>) -> (tensor<16xf32> {aten.mutation_of = 0 : i64}) {
+  %0 = comm.all_gather %y in <[[0, 1]]>
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : (tensor<8xf32>) -> tensor<16xf32>
+  return %0 : tensor<16xf32>
+}
+
+// -----
+
+// A rank's shard may lie where the gathering writes it.
+// CHECK-LABEL: func.func @own_shard
+// CHECK-SAME: (%[[X:.*]]: memref<16xf32> {aten.written}) attributes
+// CHECK: %[[SHARD:.*]] = memref.reinterpret_cast %[[X]] to offset: [8]
+// CHECK: xfer.launch @all_gather_0(%[[SHARD]], %[[X]])
+// CHECK-NEXT: return{{$}}
+func.func @own_shard(%x: tensor<16xf32>) -> (tensor<16xf32> {aten.mutation_of = 0 : i64}) attributes {comm.ranks = array<i64: 1>} {
+  %0 = aten.as_strided %x : tensor<16xf32> -> tensor<8xf32, #aten.strided<[1], 8>>
+  %1 = comm.all_gather %0 in <[[0, 1]]>
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : (tensor<8xf32, #aten.strided<[1], 8>>) -> tensor<16xf32>
+  return %1 : tensor<16xf32>
+}
+
+// -----
+
+// Another rank's must not: another thread may have overwritten it before it is sent.
+// CHECK-LABEL: func.func @other_shard
+// CHECK-SAME: (%[[X:.*]]: memref<16xf32> {aten.written}) attributes
+// CHECK: xfer.launch @all_gather_0(%{{.*}}, %[[ALL:.*]]) :
+// CHECK: memref.copy %[[ALL]], %[[X]]
+func.func @other_shard(%x: tensor<16xf32>) -> (tensor<16xf32> {aten.mutation_of = 0 : i64}) attributes {comm.ranks = array<i64: 0>} {
+  %0 = aten.as_strided %x : tensor<16xf32> -> tensor<8xf32, #aten.strided<[1], 8>>
+  %1 = comm.all_gather %0 in <[[0, 1]]>
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : (tensor<8xf32, #aten.strided<[1], 8>>) -> tensor<16xf32>
+  return %1 : tensor<16xf32>
+}
+
+// -----
+
+// Parts of one buffer, written when both have been asked for.
+// CHECK-LABEL: func.func @parts_in_place
+// CHECK-SAME: (%[[X:.*]]: memref<16xf32> {aten.written}) {
+// CHECK-DAG: %[[A:.*]] = memref.reinterpret_cast %[[X]] to offset: [0], sizes: [8], {{.*}} to memref<8xf32>
+// CHECK-DAG: %[[B:.*]] = memref.reinterpret_cast %[[X]] to offset: [8], sizes: [8], {{.*}} to memref<8xf32, strided<[1], offset: 8>>
+// CHECK: xfer.launch @all_reduce_0(%[[A]], %{{.*}}) : memref<8xf32>, memref<8xf32>
+// CHECK: xfer.launch @all_reduce_1(%[[B]], %{{.*}}) : memref<8xf32, strided<[1], offset: 8>>, memref<8xf32, strided<[1], offset: 8>>
+// CHECK-NOT: memref.copy
+// CHECK: return{{$}}
+func.func @parts_in_place(%x: tensor<16xf32>) -> (tensor<16xf32> {aten.mutation_of = 0 : i64}) {
+  %0 = aten.as_strided %x : tensor<16xf32> -> tensor<8xf32>
+  %1 = aten.as_strided %x : tensor<16xf32> -> tensor<8xf32, #aten.strided<[1], 8>>
+  %2 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 deterministic
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : tensor<8xf32>
+  %3 = comm.all_reduce sum %1 in <[[0, 1]]> accumulate f32 deterministic
+      {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 32, chunk = 16, depth = 0, slots = 2, unroll = 1>} : tensor<8xf32, #aten.strided<[1], 8>>
+  %4 = aten.view_write %x, %2 : tensor<16xf32>, tensor<8xf32>
+  %5 = aten.view_write %4, %3 window <[1], 8> : tensor<16xf32>, tensor<8xf32>
+  return %5 : tensor<16xf32>
+}
+
+// -----
+
+// A piece that overlaps the window is saved first.
+// CHECK-LABEL: func.func @shifted_write
+// CHECK-SAME: (%[[X:.*]]: memref<9xf32> {aten.written}) {
+// CHECK: %[[FROM:.*]] = memref.reinterpret_cast %[[X]] to offset: [0]
+// CHECK: %[[TO:.*]] = memref.reinterpret_cast %[[X]] to offset: [1]
+// CHECK: memref.copy %[[FROM]], %[[SAVED:.*]] :
+// CHECK: memref.copy %[[SAVED]], %[[TO]]
+func.func @shifted_write(%x: tensor<9xf32>) -> (tensor<9xf32> {aten.mutation_of = 0 : i64}) {
+  %0 = aten.as_strided %x : tensor<9xf32> -> tensor<8xf32>
+  %1 = aten.view_write %x, %0 window <[1], 1> : tensor<9xf32>, tensor<8xf32>
+  return %1 : tensor<9xf32>
+}
+
+// -----
+
+// An operator never reads what it is writing: the user had copied it. Of the same elements the operator may be, if it computes each from that at its place.
+// CHECK-LABEL: func.func @read_while_written
+// CHECK-SAME: (%[[X:.*]]: memref<4x4xf32> {aten.written}) {
+// CHECK: %[[T:.*]] = memref.reinterpret_cast %[[X]] {{.*}} strides: [1, 4]
+// CHECK: memref.copy %[[T]], %[[SAVED:.*]] :
+// CHECK: aten.call "aten::add_" overload "Tensor"(%[[X]], %[[SAVED]])
+// CHECK-NOT: memref.copy
+// CHECK: aten.call "aten::add_" overload "Tensor"(%[[X]], %[[X]])
+// CHECK: memref.copy %[[X]], %[[INDEX:.*]] :
+// CHECK: aten.call "aten::addmm_"(%[[X]], %[[INDEX]], %
+func.func @read_while_written(%x: tensor<4x4xf32>) -> (tensor<4x4xf32> {aten.mutation_of = 0 : i64}) {
+  %0 = aten.as_strided %x : tensor<4x4xf32> -> tensor<4x4xf32, #aten.strided<[1, 4], 0>>
+  %1 = aten.call "aten::add_" overload "Tensor"(%x, %0) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.operand<0>] mutates [0] : (tensor<4x4xf32>, tensor<4x4xf32, #aten.strided<[1, 4], 0>>) -> tensor<4x4xf32>
+  %2 = aten.call "aten::add_" overload "Tensor"(%1, %1) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.operand<0>] mutates [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = aten.call "aten::addmm_"(%2, %2, %2) args [#aten.operand<0>, #aten.operand<1>, #aten.operand<2>] returns [#aten.operand<0>] mutates [0] : (tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %3 : tensor<4x4xf32>
+}
+
+// -----
+
 // Two arguments change places: what a copy would overwrite is saved first.
 // CHECK-LABEL: func.func @exchanged
-// CHECK-SAME: (%[[X:.*]]: memref<8xf32>, %[[Y:.*]]: memref<8xf32>) -> memref<8xf32>
+// CHECK-SAME: (%[[X:.*]]: memref<8xf32> {aten.written}, %[[Y:.*]]: memref<8xf32> {aten.written}) -> memref<8xf32>
 // CHECK-DAG: memref.copy %[[Y]], %[[OLD_Y:.*]] :
 // CHECK-DAG: memref.copy %[[X]], %[[OLD_X:.*]] :
 // CHECK: memref.copy %[[X]], %[[RESULT:.*]] :
@@ -446,7 +559,7 @@ func.func @kinds(%x: tensor<8xcomplex<f32>>, %h: tensor<8xf16>, %u: tensor<16xui
 
 // view_as_real: the same memory with other elements, read where it is and written in place.
 // CHECK-LABEL: func.func @reals_of_complex
-// CHECK-SAME: (%[[X:.*]]: memref<4xcomplex<f32>>)
+// CHECK-SAME: (%[[X:.*]]: memref<4xcomplex<f32>> {aten.written})
 // CHECK: %[[FLAT:.*]] = xfer.bitcast %[[X]] : memref<4xcomplex<f32>> to memref<8xf32>
 // CHECK: %[[REALS:.*]] = memref.reinterpret_cast %[[FLAT]] to offset: [2], sizes: [3, 2], strides: [2, 1] : memref<8xf32> to memref<3x2xf32, strided<[2, 1], offset: 2>>
 // CHECK: %[[SUM:.*]] = memref.alloc() : memref<3x2xf32>

@@ -24,7 +24,7 @@
 // CHECK-NEXT: "groups": [
 // CHECK-NEXT: {"id":0,"partition":[{{\[}}0,1]]}],
 // CHECK-NEXT: "arguments": [
-// CHECK-NEXT: {"dtype":"float32","sizes":[2],"strides":[1]},
+// CHECK-NEXT: {"dtype":"float32","sizes":[2],"strides":[1],"written":true},
 // CHECK-NEXT: {"dtype":"float32","sizes":[2,4],"strides":[1,2]}],
 // An output is memory of its own, (a view of) an argument, or (a view of) another output.
 // CHECK-NEXT: "outputs": [
