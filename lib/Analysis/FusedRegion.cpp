@@ -284,8 +284,7 @@ static bool isFusibleCollective(comm::CollectiveOpInterface op, std::string &why
     return false;
   }
   if (std::optional<comm::ReduceKind> kind = op.getReduceKind()) {
-    bool mean = *kind == comm::ReduceKind::Avg && isa<FloatType>(type.getElementType());
-    if (!mean && !llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, *kind)) {
+    if (!llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Avg, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, *kind)) {
       why = "a reduction by " + comm::stringifyReduceKind(*kind).str() + " of such elements does not share a kernel";
       return false;
     }

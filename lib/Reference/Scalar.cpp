@@ -202,6 +202,8 @@ Scalar reference::combine(Arithmetic operation, Scalar a, Scalar b, ElementType 
 }
 
 Scalar reference::scale(Arithmetic operation, Scalar value, double by, ElementType type) {
+  if (!type.isComplex() && !type.isFloat())
+    return combineIntegers(operation, value, fromInteger(static_cast<int64_t>(by), type), type);
   if (!type.isComplex())
     return combineFloats(operation, value, fromDouble(by, type), type);
   auto [real, imaginary] = partsOf(value, type);

@@ -57,7 +57,7 @@ Scalar fromInteger(int64_t number, ElementType type);
 enum class Arithmetic : uint8_t { Add, Sub, Mul, Div, Min, Max, And, Or, Xor };
 Scalar combine(Arithmetic operation, Scalar a, Scalar b, ElementType type);
 
-/// The product or quotient with a real number that is first rounded to the type; complex numbers by halves.
+/// The product or quotient with a real number that is first rounded to the type; complex numbers by halves, quotients of integers rounded towards zero.
 Scalar scale(Arithmetic operation, Scalar value, double by, ElementType type);
 
 /// `value` as an element of another type of any class.

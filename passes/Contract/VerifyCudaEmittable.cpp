@@ -61,12 +61,12 @@ static bool isExpression(Operation *op) {
     return vector && llvm::is_contained({arith::CmpFPredicate::OEQ, arith::CmpFPredicate::UNE, arith::CmpFPredicate::OLT,
                                          arith::CmpFPredicate::OLE, arith::CmpFPredicate::OGT, arith::CmpFPredicate::OGE},
                                         compare.getPredicate());
-  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp>(
-          op))
+  if (isa<arith::AddIOp, arith::SubIOp, arith::MulIOp, arith::MinSIOp, arith::MaxSIOp, arith::MinUIOp, arith::MaxUIOp,
+          arith::DivUIOp, arith::DivSIOp>(op))
     return true;
   if (isa<arith::AndIOp>(op))
     return true;
-  if (isa<arith::DivUIOp, arith::DivSIOp, arith::RemUIOp, arith::RemSIOp>(op))
+  if (isa<arith::RemUIOp, arith::RemSIOp>(op))
     return !vector;
   if (isa<arith::OrIOp, arith::XOrIOp>(op))
     return vector;

@@ -36,6 +36,7 @@ private:
   bool isContribution(Value value, const TileContent &map, const Contribution &contribution, std::string &why);
   bool isNumber(Value value, double number);
   bool combines(Operation *op);
+  bool divides(Operation *op);
   std::string describe(int32_t id);
   std::string describe(const Message &message);
   std::string describe(const Contribution &contribution) {
@@ -149,8 +150,17 @@ bool ContributionCheck::combines(Operation *op) {
   return false;
 }
 
+/// True if `op` divides elements as a mean of them does.
+bool ContributionCheck::divides(Operation *op) {
+  Type element = cast<MemRefType>(kernel.getEntry().getArgument(read.find_first()).getType()).getElementType();
+  return element.isUnsignedInteger() ? isa<arith::DivUIOp>(op) : isa<arith::DivFOp, arith::DivSIOp>(op);
+}
+
 /// True if `value` is the constant `number`, rounded to its type.
 bool ContributionCheck::isNumber(Value value, double number) {
+  APInt integer;
+  if (matchPattern(value, m_ConstantInt(&integer)))
+    return integer.getSExtValue() == number;
   APFloat found(0.0);
   if (!matchPattern(value, m_ConstantFloat(&found)))
     return false;
@@ -200,12 +210,12 @@ bool ContributionCheck::isCombination(int32_t id, ArrayRef<Contribution> contrib
   if (auto round = value.getDefiningOp<arith::TruncFOp>())
     value = round.getIn();
   if (kind == comm::ReduceKind::Avg) {
-    auto mean = value.getDefiningOp<arith::DivFOp>();
-    if (!mean || !isNumber(mean.getRhs(), contributions.size())) {
+    Operation *mean = value.getDefiningOp();
+    if (!mean || !divides(mean) || !isNumber(mean->getOperand(1), contributions.size())) {
       why = "is not divided by " + std::to_string(contributions.size()) + " before it is rounded";
       return false;
     }
-    value = mean.getLhs();
+    value = mean->getOperand(0);
   }
   // ((c0 + c1) + c2) + ...: from the last addend back to the first.
   for (size_t left = contributions.size(); left > 1; --left) {

@@ -59,8 +59,11 @@ private:
 
 } // namespace
 
-/// True if `value` is the constant `number`, which every type of floats that sums are computed in can hold.
+/// True if `value` is the constant `number`, which every type that sums are computed in can hold.
 static bool isNumber(Value value, double number) {
+  APInt integer;
+  if (matchPattern(value, m_ConstantInt(&integer)))
+    return integer.getSExtValue() == number;
   APFloat found(0.0);
   return matchPattern(value, m_ConstantFloat(&found)) && found.convertToDouble() == number;
 }
@@ -72,10 +75,10 @@ static SmallVector<unsigned> combinedOperands(xfer::MapOp map, comm::ReduceKind 
   if (auto round = value.getDefiningOp<arith::TruncFOp>())
     value = round.getIn();
   if (kind == comm::ReduceKind::Avg) {
-    auto mean = value.getDefiningOp<arith::DivFOp>();
-    if (!mean || !isNumber(mean.getRhs(), map.getTiles().size()))
+    Operation *mean = value.getDefiningOp();
+    if (!isa_and_nonnull<arith::DivFOp, arith::DivSIOp>(mean) || !isNumber(mean->getOperand(1), map.getTiles().size()))
       return {};
-    value = mean.getLhs();
+    value = mean->getOperand(0);
   }
   auto combination = [&](Operation *op) {
     switch (kind) {

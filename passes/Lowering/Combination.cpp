@@ -26,6 +26,8 @@ std::string Combination::refusal() const {
   case ReduceKind::Sum:
     break;
   case ReduceKind::Avg:
+    number &= !element.isInteger(1) && (floating || complex || accumulation == element);
+    break;
   case ReduceKind::PremulSum:
     number &= floating;
     break;
@@ -91,6 +93,13 @@ Value Combination::combine(OpBuilder &builder, Location loc, Value a, Value b) c
   return a;
 }
 
+Value Combination::meanOf(OpBuilder &builder, Location loc, Value sum, int64_t count) const {
+  if (isa<FloatType>(sum.getType()))
+    return arith::DivFOp::create(builder, loc, sum, arith::ConstantOp::create(builder, loc, builder.getFloatAttr(sum.getType(), count)));
+  Value divisor = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(sum.getType(), count));
+  return element.isUnsignedInteger() ? Value(arith::DivUIOp::create(builder, loc, sum, divisor)) : Value(arith::DivSIOp::create(builder, loc, sum, divisor));
+}
+
 Value Combination::build(OpBuilder &builder, Location loc, ValueRange tiles) const {
   Type type = computedAs(element);
   Type wide = rounds() ? computedAs(accumulation) : type;
@@ -110,7 +119,7 @@ Value Combination::build(OpBuilder &builder, Location loc, ValueRange tiles) con
     result = result ? combine(inside, loc, result, value) : value;
   }
   if (kind == ReduceKind::Avg)
-    result = arith::DivFOp::create(inside, loc, result, constant(tiles.size()));
+    result = meanOf(inside, loc, result, tiles.size());
   if (wide != type)
     result = arith::TruncFOp::create(inside, loc, type, result);
   xfer::YieldOp::create(inside, loc, result);

@@ -29,6 +29,7 @@ struct Combination {
   mlir::Value build(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange tiles) const;
 
 private:
+  mlir::Value meanOf(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value sum, int64_t count) const;
   mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value a, mlir::Value b) const;
   bool rounds() const;
 };

@@ -77,13 +77,14 @@ static std::pair<ElementClass, unsigned> classify(Type type) {
   return {ElementClass::Other, 0};
 }
 
-static bool isDefined(ReduceKind kind, ElementClass element) {
+static bool isDefined(ReduceKind kind, ElementClass element, bool isBool) {
   bool floating = element == ElementClass::Float || element == ElementClass::Complex;
   switch (kind) {
   case ReduceKind::Sum:
   case ReduceKind::Prod:
     return element != ElementClass::Other;
   case ReduceKind::Avg:
+    return element != ElementClass::Other && !isBool;
   case ReduceKind::PremulSum:
     return floating;
   case ReduceKind::Min:
@@ -104,7 +105,7 @@ LogicalResult pkb::comm::detail::verifyReduction(Operation *op) {
   Type element = cast<RankedTensorType>(op->getResult(0).getType()).getElementType();
   auto [elementClass, elementWidth] = classify(element);
   // reduction_c1
-  if (!isDefined(kind, elementClass))
+  if (!isDefined(kind, elementClass, element.isInteger(1)))
     return op->emitOpError("kind ") << stringifyReduceKind(kind)
                                     << " must be defined for the element type, got: " << element;
   // reduction_c2

@@ -57,7 +57,8 @@ def Comm_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
     * `sum`, `avg`, `prod` and `premul_sum` are computed in the type
       `accumulation`, in ascending rank order of the row if `deterministic` is
       set, and rounded once to the element type.
-    * `avg` divides the sum by the size of a row before that rounding.
+    * `avg` divides the sum by the size of a row before that rounding; of integers
+      the quotient is rounded towards zero.
     * `premul_sum` multiplies each contribution by the factor of its rank, in
       the type `accumulation`, and adds the products.
     * `min` and `max` of floats give NaN where all contributions are NaN, as NCCL does (`fminf`, `fmaxf`).
@@ -66,8 +67,8 @@ def Comm_ReductionOpInterface : OpInterface<"ReductionOpInterface"> {
 
     **Constraints** (of every implementation):
     * (`reduction_c1`) `kind` is defined for the element type: `band`, `bor` and
-      `bxor` need integers, `min` and `max` an order (not complex), `avg` and
-      `premul_sum` floating point or complex elements.
+      `bxor` need integers, `min` and `max` an order (not complex), `premul_sum`
+      floating point or complex elements, and `avg` other elements than `i1`.
     * (`reduction_c2`) `accumulation` is the element type, or a wider type of
       the same class (floating point, complex, integer).
     * (`reduction_c3`) `factors` has one number for each rank of the group, in

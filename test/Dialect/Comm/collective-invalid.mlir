@@ -80,9 +80,9 @@ func.func @reduction_c1_factor(%x: tensor<4xi32>) {
 
 // -----
 
-func.func @reduction_c1_average(%x: tensor<4xi32>) {
-  // expected-error @below {{'comm.reduce_scatter' op kind avg must be defined for the element type, got: 'i32'}}
-  %0 = comm.reduce_scatter avg %x in <[[0, 1]]> accumulate i32 : (tensor<4xi32>) -> tensor<2xi32>
+func.func @reduction_c1_average(%x: tensor<4xi1>) {
+  // expected-error @below {{'comm.reduce_scatter' op kind avg must be defined for the element type, got: 'i1'}}
+  %0 = comm.reduce_scatter avg %x in <[[0, 1]]> accumulate i1 : (tensor<4xi1>) -> tensor<2xi1>
   return
 }
 

@@ -163,6 +163,11 @@ class ReductionTest(unittest.TestCase):
     def test_avg_premul_minmax_complex(self):
         x, got = self.reduced(torch.bfloat16, "avg")
         self.assertTrue(same_bits(got, (((x[0].float() + x[1].float()) + x[2].float()) / 3).to(torch.bfloat16)))
+        for dtype in (torch.int8, torch.uint8, torch.int32, torch.int64):  # sums wrap, quotients go towards zero
+            x, got = self.reduced(dtype, "avg")
+            total = x[0] + x[1] + x[2]
+            self.assertTrue(torch.equal(got, torch.tensor([abs(int(t)) // 3 * (1 if t > 0 else -1) for t in total.reshape(-1)],
+                                                          dtype=dtype).view_as(got)), dtype)  # fmt: skip
         x, got = self.reduced(torch.complex64, "sum")
         self.assertTrue(same_bits(got, (x[0] + x[1]) + x[2]))
         x, got = self.reduced(torch.float8_e4m3fn, "max")
@@ -172,7 +177,7 @@ class ReductionTest(unittest.TestCase):
         self.assertTrue(same_bits(got[0][0][0], (x[0] * 1.0 + x[1] * 2.0) + x[2] * 3.0))
 
     def test_undefined_reductions_are_refused(self):
-        for dtype, kind in ((torch.float32, "band"), (torch.complex64, "max"), (torch.int32, "avg"), (torch.float32, "median")):
+        for dtype, kind in ((torch.float32, "band"), (torch.complex64, "max"), (torch.bool, "avg"), (torch.uint16, "avg"), (torch.float32, "median")):
             with self.assertRaisesRegex(ExportError, f"all_reduce at test.py:1: reduction {kind} is not"):
                 run(lambda r, d=dtype, k=kind: [call("all_reduce", [values(r, d, 4)], [[4]], d, reduce=k)])
 

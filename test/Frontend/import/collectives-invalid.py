@@ -5,7 +5,7 @@
 # RUN: not pkb-opt %t.band.pkb 2>&1 | FileCheck %s --check-prefix=BAND
 # BAND: model.py:3: 'comm.all_reduce' op kind band must be defined for the element type, got: 'f32'
 # RUN: not pkb-opt %t.average.pkb 2>&1 | FileCheck %s --check-prefix=AVERAGE
-# AVERAGE: model.py:3: 'comm.all_reduce' op kind avg must be defined for the element type, got: 'i32'
+# AVERAGE: model.py:3: 'comm.all_reduce' op kind avg must be defined for the element type, got: 'i1'
 # RUN: not pkb-opt %t.kind.pkb 2>&1 | FileCheck %s --check-prefix=KIND
 # KIND: model.py:3: all_reduce: reduction 'median' is not supported
 # RUN: not pkb-opt %t.factor.pkb 2>&1 | FileCheck %s --check-prefix=FACTOR
@@ -68,7 +68,7 @@ def call(name, inputs, outputs, **more):
 
 
 case("band", lambda r, n: r.all_reduce(r.input([4]), reduce="band"))
-case("average", lambda r, n: r.all_reduce(r.input([4], "int32"), reduce="avg"))
+case("average", lambda r, n: r.all_reduce(r.input([4], "bool"), reduce="avg"))
 case("kind", lambda r, n: r.all_reduce(r.input([4]), reduce="median"))
 case("factor", lambda r, n: r.all_reduce(r.input([4]), reduce="premul_sum"))
 case("infinite", lambda r, n: r.all_reduce(r.input([4]), reduce="premul_sum", factor="inf"))

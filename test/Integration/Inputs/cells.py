@@ -34,7 +34,7 @@ def kinds(dtype):
         return ("sum", "avg", "premul_sum")
     if dtype.is_floating_point:
         return ("sum", "avg", "min", "max", "prod", "premul_sum")
-    return ("sum", "min", "max", "prod", "band", "bor", "bxor")
+    return ("sum", *(() if dtype == torch.bool else ("avg",)), "min", "max", "prod", "band", "bor", "bxor")
 
 
 class _Payload:

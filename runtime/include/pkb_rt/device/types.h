@@ -179,6 +179,7 @@ PKB_DEVICE double product(double a, double b) { return __dmul_rn(a, b); }
 #endif
 
 struct Add {}; struct Sub {}; struct Mul {}; struct Div {}; struct Max {}; struct Min {}; struct MaxNumber {}; struct MinNumber {}; struct MaxUnsigned {}; struct MinUnsigned {};
+struct DivUnsigned {};
 
 /* One element of arithmetic. Integers wrap; division by an integer 0 gives 0; small floats are computed in float and rounded once; max and min give
  * NaN if either is NaN, max_number and min_number the other then (what NCCL gives), and of two zeros any; bool is 0/1 with saturating addition. */
@@ -201,6 +202,9 @@ PKB_DEVICE T arith(T a, T b) {
   } else if constexpr (same<O, MaxUnsigned>::value || same<O, MinUnsigned>::value) {
     using U = typename same_size_unsigned<sizeof(T)>::type;
     return (U(a) > U(b)) == same<O, MaxUnsigned>::value ? a : b;
+  } else if constexpr (same<O, DivUnsigned>::value) {
+    using U = typename same_size_unsigned<sizeof(T)>::type;
+    return T(b == T(0) ? U(0) : U(U(a) / U(b)));
   } else if constexpr (same<O, Max>::value) {
     if constexpr (is_float<T>::value)
       return a != a ? a : b != b ? b : a > b ? a : b;

@@ -86,6 +86,7 @@ PKB_VEC_BINARY(max_number, MaxNumber) /* floats */
 PKB_VEC_BINARY(min_number, MinNumber)
 PKB_VEC_BINARY(max_unsigned, MaxUnsigned) /* integers, taken as having no sign */
 PKB_VEC_BINARY(min_unsigned, MinUnsigned)
+PKB_VEC_BINARY(div_unsigned, DivUnsigned)
 #undef PKB_VEC_BINARY
 
 /* Bit by bit, word by word. */

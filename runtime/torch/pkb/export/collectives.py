@@ -4,7 +4,7 @@
 
 Every dtype, uneven and empty parts, every reduction. Sums and products of float16, bfloat16 and float8 are accumulated in
 float32, all others in their own type, in the order of the ranks of the group; the result is rounded once. `avg` divides
-the accumulated sum by the number of ranks before that rounding; `premul_sum` multiplies each contribution by its
+the accumulated sum by the number of ranks before that rounding (of integers towards zero); `premul_sum` multiplies each contribution by its
 rank's factor in the accumulation type. A sum of booleans is their "or", as NCCL has it.
 """
 
@@ -20,6 +20,7 @@ _NARROW = {
     torch.float16, torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2,
     torch.float8_e4m3fnuz, torch.float8_e5m2fnuz, torch.float8_e8m0fnu,
 }  # fmt: skip
+_WITHOUT_AVG = {torch.bool, torch.uint16, torch.uint32, torch.uint64}  # PyTorch divides none of them
 
 
 @dataclass
@@ -126,7 +127,7 @@ def _allowed(call):
         raise ExportError(f"{call.name} at {call.site}: reduction {call.reduce} is not supported")
     floating = call.dtype.is_floating_point or call.dtype.is_complex
     bad = (call.reduce in ("band", "bor", "bxor") and floating) or (call.reduce in ("min", "max") and call.dtype.is_complex)
-    bad = bad or (call.reduce in ("avg", "premul_sum") and not floating)
+    bad = bad or (call.reduce == "premul_sum" and not floating) or (call.reduce == "avg" and call.dtype in _WITHOUT_AVG)
     if bad:
         raise ExportError(f"{call.name} at {call.site}: reduction {call.reduce} is not defined for {dtype_name(call.dtype)}")
 
@@ -142,8 +143,8 @@ def _reduced(call, peers, piece, sizes):
         if call.reduce == "premul_sum":
             x = x * torch.tensor(meta["factor"], dtype=wide)
         total = x if total is None else _combine(call.reduce, total, x)
-    if call.reduce == "avg":
-        total = total / len(peers)
+    if call.reduce == "avg":  # of integers rounded towards zero, as NCCL
+        total = total / len(peers) if call.dtype.is_floating_point or call.dtype.is_complex else torch.div(total, len(peers), rounding_mode="trunc")
     return total.to(call.dtype) if total.dtype != call.dtype else total.clone() if len(peers) == 1 else total
 
 
