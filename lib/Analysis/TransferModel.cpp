@@ -141,7 +141,12 @@ FailureOr<Message> RankUnroller::messageOf(Access access, Value memory) {
       return failure();
     message.offset = *offset;
   }
-  int64_t room = model.elementsOf(*argument);
+  int64_t whole = model.elementsOf(*argument), room = whole;
+  // A window that repeats elements has more than the argument that it lies in; it may be loaded.
+  auto window = memory.getDefiningOp<memref::ReinterpretCastOp>();
+  bool repeats = window && isa<xfer::LoadOp>(access.getOperation()) && window.getType().getNumElements() > whole;
+  if (repeats)
+    room = window.getType().getNumElements();
   if (message.offset < 0 || (room >= 0 && message.end() > room)) {
     reporter.report(TransferCode::OutOfBounds, access,
                     "on rank " + Twine(rank) + " it accesses elements " + Twine(message.offset) + " to " + Twine(message.end()) +
@@ -149,7 +154,7 @@ FailureOr<Message> RankUnroller::messageOf(Access access, Value memory) {
     return failure();
   }
   if (chunk == 0)
-    program.accesses.push_back(message);
+    program.accesses.push_back(repeats ? Message{*argument, 0, whole} : message);
   return message;
 }
 

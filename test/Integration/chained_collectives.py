@@ -26,6 +26,9 @@ some = {name: jobs[name] for name in jobs if name.endswith(".w3")}
 wrong |= {f"{name}.ldst": why for name, why in emulated.check(some, trials=1, options="mechanism=ldst", steps=one_launch).items()}
 wrong |= {f"{name}.proof": why for name, why in emulated.check(some, trials=1, mode="proof", options="mechanism=ldst", steps=one_launch).items()}
 wrong |= {f"{name}.proof.ll": why for name, why in emulated.check(some, trials=1, mode="proof", options="mechanism=ll", steps=one_launch).items()}
+between = {f"{name}.w{w}": job(name, w) for name in chains.ROWS_BETWEEN for w in (2, 3, 4)}
+wrong |= emulated.check(between)
+wrong |= {f"{name}.proof": why for name, why in emulated.check(between, trials=1, mode="proof", options="mechanism=ldst").items()}
 apart = {name: jobs[name] for name in ("transposed_exchange_scatter.w2", "twice_reduced.w2")}
 wrong |= {f"{name}.apart": why for name, why in emulated.check(apart, trials=1, options="fuse=false").items()}
 for name, reason in wrong.items():

@@ -177,5 +177,37 @@ def equal_halves_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 2 * 2050 * world_size),)
 
 
+def normalized_exchanged(x):
+    """Rows are divided by a norm that is spelled out for each element, and go to other ranks; the smallest of all come back."""
+    world = dist.get_world_size()
+    total = x.clone()
+    dist.all_reduce(total)
+    rows = torch.nn.functional.normalize(total, dim=-1)
+    got = torch.empty_like(rows)
+    dist.all_to_all_single(got, rows)
+    low = got / got.square().sum(-1, keepdim=True).expand_as(got)
+    dist.all_reduce(low, op=dist.ReduceOp.MIN)
+    return low * world
+
+
+def normalized_exchanged_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 2 * world_size, 1001),)
+
+
+def counted(x):
+    """Means of integers, of which there are two kinds of quotients, and what is left of them."""
+    tokens = (x * 100).int()
+    mean = tokens * 3
+    dist.all_reduce(mean, op=dist.ReduceOp.AVG)
+    spread = (tokens - mean) * 2
+    dist.all_reduce(spread, op=dist.ReduceOp.AVG)
+    return mean, spread
+
+
+def counted_inputs(rank, world_size, device, trial=0):
+    return (_tensor(rank, trial, device, 77),)
+
+
 PROGRAMS = ("transposed_exchange_scatter", "scatter_gather", "gather_scatter", "twice_reduced", "there_and_back", "larger",
             "slice_summed_again", "columns_of_mean", "tail_gathered", "equal_halves")
+ROWS_BETWEEN = ("normalized_exchanged", "counted")  # in as many kernels as pay
