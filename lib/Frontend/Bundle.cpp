@@ -10,6 +10,7 @@
 #include "lib/Frontend/Program.h"
 #include "pkb/Frontend/ImportBundle.h"
 #include "pkb/Support/Error.h"
+#include "pkb/Support/Json.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SHA256.h"
@@ -44,7 +45,7 @@ static std::string sha256(StringRef bytes) {
 /// Parses a member that must be a JSON object of this schema and version.
 static Expected<json::Value> parseMember(const Bundle &bundle, StringRef name,
                                          StringRef schema) {
-  Expected<json::Value> value = json::parse(bundle.members.at(name));
+  Expected<json::Value> value = parseJson(bundle.members.at(name));
   if (!value)
     return prefixError("member '" + name.str() + "' is not JSON",
                        value.takeError());

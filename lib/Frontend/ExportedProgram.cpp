@@ -9,6 +9,7 @@
 #include "lib/Frontend/ExportedRecord.h"
 #include "lib/Frontend/Program.h"
 #include "pkb/Support/Error.h"
+#include "pkb/Support/Json.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SHA256.h"
 
@@ -70,7 +71,7 @@ Expected<json::Value> ProgramReader::parse(StringRef name) const {
   auto at = members.find(folder + name.str());
   if (at == members.end())
     return makeError("lacks the member '", folder + name.str(), "'");
-  Expected<json::Value> value = json::parse(at->second);
+  Expected<json::Value> value = parseJson(at->second);
   if (!value)
     return prefixError("member '" + folder + name.str() + "' is not JSON",
                        value.takeError());
@@ -175,7 +176,7 @@ Expected<json::Value> ProgramReader::parseSpec(StringRef key) const {
   auto text = signature ? signature->getString(key) : std::nullopt;
   if (!text)
     return makeError("has no '", key, "'");
-  Expected<json::Value> value = json::parse(*text);
+  Expected<json::Value> value = parseJson(*text);
   if (!value)
     return value.takeError();
   const json::Array *pair = value->getAsArray();
@@ -210,7 +211,7 @@ Expected<json::Value> ProgramReader::makeTree(const json::Value &spec,
                         {"items", std::move(items)}};
   if (*type == "builtins.dict") {
     Expected<json::Value> keys =
-        json::parse(node->getString("context").value_or("null"));
+        parseJson(node->getString("context").value_or("null"));
     if (!keys)
       return keys.takeError();
     if (keys->getAsArray())

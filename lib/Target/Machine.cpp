@@ -3,6 +3,8 @@
 
 #include "pkb/Target/Machine.h"
 
+#include "pkb/Support/Json.h"
+
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 #include "llvm/Support/JSON.h"
@@ -101,7 +103,7 @@ double pkb::ncclTime(const MachineRates &rates, StringRef collective, double byt
 }
 
 static Expected<Machine> parseMachine(StringRef text, StringRef where, int64_t ranks) {
-  Expected<json::Value> value = json::parse(text);
+  Expected<json::Value> value = parseJson(text);
   if (!value)
     return bad("machine file " + where + " is not JSON: " + toString(value.takeError()));
   const json::Object *object = value->getAsObject();

@@ -37,7 +37,7 @@ int parseOptions(int argc, char **argv, Options &options) {
       ->check(CLI::IsMember({"loop", "graph", "both"}))
       ->capture_default_str();
   app.add_flag("--json{-}", options.json, "JSON lines on standard output instead of tables, or, as --json=FILE, in a file as well");
-  app.add_option("--timeout", options.timeout, "seconds after which a job is given up as hung")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--timeout", options.timeout, "seconds after which a job is given up as hung")->check(CLI::Range(0.001, 1e6))->capture_default_str();
   app.add_option("--atol", job.atol, "with --rtol: accept |ours - oracle| <= atol + rtol * |oracle|")->check(CLI::NonNegativeNumber);
   app.add_option("--rtol", job.rtol, "see --atol")->check(CLI::NonNegativeNumber);
   app.add_option("--mode", options.mode, "of the emulator: value (fast) or proof (memory model, races; slow)")

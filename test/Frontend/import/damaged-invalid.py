@@ -27,6 +27,8 @@
 # SCHEMA: member 'bundle.json' must have the schema pkb-bundle, got: pkb-cake
 # RUN: not pkb-opt %t.json.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=JSON
 # JSON: member 'bundle.json' is not JSON: [1:{{.*}}]: Expected
+# RUN: not pkb-opt %t.deep.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=DEEP
+# DEEP: member 'bundle.json' is not {{JSON}}: [byte 512]: more than 512 lists and objects are inside each other
 # RUN: not pkb-opt %t.pt2.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=PT2
 # PT2: member 'archive/models/model.json' is not {{JSON}}: [1:{{.*}}]: Invalid
 # RUN: not pkb-opt %t.foreign.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=FOREIGN
@@ -98,6 +100,7 @@ make("major", edit=lambda bundle: bundle.update(version=[2, 0]))
 make("minor", **edited(0, version=[1, 7]))
 make("schema", edit=lambda bundle: bundle.update(schema="pkb-cake"))
 make("json", edit_members=lambda members: members.update({"bundle.json": b"{pkb"}))
+make("deep", edit_members=lambda members: members.update({"bundle.json": b"[" * 200000}))
 for name, members in (("pt2", ["archive/archive_format", "archive/models/model.json"]), ("foreign", ["a.txt"])):
     with zipfile.ZipFile(f"{OUT}.{name}.pkb", "w") as archive:
         for member in members:
