@@ -3,8 +3,9 @@
 
 #include "pkb/Analysis/Decisions.h"
 
+#include "dialects/Aten/IR/Aten.h"
+
 #include "mlir/IR/Builders.h"
-#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace pkb;
@@ -168,4 +169,22 @@ std::optional<StepsDecision> pkb::getStepsDecision(const Remark &remark) {
 std::string pkb::functionNameOf(Operation *op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   return function ? function.getName().str() : std::string();
+}
+
+CallSteps pkb::countSteps(FunctionOpInterface function) {
+  CallSteps steps;
+  for (Operation &op : function.getFunctionBody().getOps()) {
+    steps.exchanges += isa<comm::FusedOp, comm::CollectiveOpInterface>(op);
+    steps.operators += isa<aten::CallOp>(op);
+  }
+  return steps;
+}
+
+void pkb::remarkSteps(FunctionOpInterface function, CallSteps before, StringRef category) {
+  StepsDecision decision{function.getName().str(), {}, before, countSteps(function)};
+  if (DenseI64ArrayAttr ranks = comm::getRanks(function))
+    decision.ranks = ranks.asArrayRef();
+  std::string text = llvm::formatv("@{0}: a call is {1} collectives and {2} operators before {3}, {4} kernels or library calls and {5} operators after it",
+                                   decision.function, before.exchanges, before.operators, category, decision.after.exchanges, decision.after.operators);
+  remark::analysis(function.getLoc(), remark::RemarkOpts::name("steps").category(category)) << describe(decision, text, function.getContext());
 }

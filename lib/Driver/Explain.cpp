@@ -116,6 +116,16 @@ void Explanation::addText(FileLineColLoc place, const std::string &text) {
     list.push_back(text);
 }
 
+/// A later pass may have changed what an earlier one made of a function.
+void Explanation::addSteps(StepsDecision made) {
+  for (StepsDecision &known : steps)
+    if (known.function == made.function) {
+      known.after = made.after;
+      return;
+    }
+  steps.push_back(std::move(made));
+}
+
 void Explanation::add(const remark::detail::Remark &remark) {
   FileLineColLoc place = placeOf(remark.getLocation());
   if (auto fusion = getFusionDecision(remark))
@@ -123,7 +133,7 @@ void Explanation::add(const remark::detail::Remark &remark) {
   else if (auto mechanism = getMechanismDecision(remark))
     addMechanism(place, std::move(*mechanism));
   else if (auto made = getStepsDecision(remark))
-    steps.push_back(std::move(*made));
+    addSteps(std::move(*made));
   else // what is no success and no failure is about the whole program
     for (const remark::detail::Remark::Arg &argument : remark.getArgs())
       addText(remark.getRemarkType() == llvm::remarks::Type::Analysis ? FileLineColLoc() : place, argument.val);

@@ -367,25 +367,6 @@ static void hoistViews(func::FuncOp function) {
   }
 }
 
-static CallSteps countSteps(func::FuncOp function) {
-  CallSteps steps;
-  for (Operation &op : function.getBody().getOps()) {
-    steps.exchanges += isa<comm::FusedOp, comm::CollectiveOpInterface>(op);
-    steps.operators += isa<aten::CallOp>(op);
-  }
-  return steps;
-}
-
-static void remarkSteps(func::FuncOp function, CallSteps before) {
-  StepsDecision decision{function.getName().str(), {}, before, countSteps(function)};
-  if (DenseI64ArrayAttr ranks = comm::getRanks(function))
-    decision.ranks = ranks.asArrayRef();
-  std::string text = llvm::formatv("@{0}: a call is {1} collectives and {2} operators before fusion, {3} kernels or library calls and {4} operators "
-                                   "after it",
-                                   decision.function, before.exchanges, before.operators, decision.after.exchanges, decision.after.operators);
-  remark::analysis(function.getLoc(), remark::RemarkOpts::name("steps").category("fusion")) << describe(decision, text, function.getContext());
-}
-
 void FuseCollectivesPass::runOnOperation() {
   SmallVector<CallSteps> before;
   for (auto function : getOperation().getOps<func::FuncOp>())
@@ -401,5 +382,5 @@ void FuseCollectivesPass::runOnOperation() {
       else
         fuse(collective);
   for (auto [function, steps] : llvm::zip_equal(getOperation().getOps<func::FuncOp>(), before))
-    remarkSteps(function, steps);
+    remarkSteps(function, steps, "fusion");
 }

@@ -359,6 +359,9 @@ void SelectMechanismPass::runOnOperation() {
                   comm::MeshAttr::get(&getContext(), mesh.getSize(),
                                       machine->nvlink ? comm::LinkKind::NVLink : comm::LinkKind::Unknown,
                                       machine->multicast, machine->copyEngines));
+  SmallVector<CallSteps> before;
+  for (auto function : module.getOps<FunctionOpInterface>())
+    before.push_back(countSteps(function));
   // What is one kernel, and what is several, is decided first.
   SmallVector<comm::FusedOp> chains;
   module.walk([&](comm::FusedOp op) {
@@ -377,6 +380,9 @@ void SelectMechanismPass::runOnOperation() {
   });
   for (Operation *op : allReduces)
     considerTwoShots(op, *machine, wanted);
+  for (auto [function, steps] : llvm::zip_equal(module.getOps<FunctionOpInterface>(), before))
+    if (CallSteps after = countSteps(function); after.exchanges != steps.exchanges || after.operators != steps.operators)
+      remarkSteps(function, steps, "select");
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (auto fused = dyn_cast<comm::FusedOp>(op)) // what it holds is one kernel
       return failed(choose(fused, *machine, wanted)) ? WalkResult::interrupt() : WalkResult::skip();

@@ -12,6 +12,7 @@
 #include "dialects/Xfer/IR/Xfer.h"
 
 #include "mlir/IR/Remarks.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 #include <optional>
 #include <string>
@@ -62,6 +63,12 @@ struct StepsDecision {
   std::vector<int64_t> ranks; // that run it; empty: all
   CallSteps before, after;
 };
+
+/// What one call of `function` consists of now.
+CallSteps countSteps(mlir::FunctionOpInterface function);
+
+/// A remark on what a pass of `category` has made of the calls of `function`, which were `before`.
+void remarkSteps(mlir::FunctionOpInterface function, CallSteps before, llvm::StringRef category);
 
 /// The text of a remark, with the decision behind it.
 mlir::remark::detail::Remark::Arg describe(const MechanismDecision &decision, llvm::StringRef text, mlir::MLIRContext *context);

@@ -56,6 +56,7 @@ private:
   ExplainedCollective &add(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective);
   void addFusion(mlir::FileLineColLoc place, FusionDecision fusion);
   void addMechanism(mlir::FileLineColLoc place, MechanismDecision mechanism);
+  void addSteps(StepsDecision made);
   void addText(mlir::FileLineColLoc place, const std::string &text);
   std::string lineOf(llvm::StringRef file, int64_t line) const;
   std::vector<std::string> getFunctions() const;

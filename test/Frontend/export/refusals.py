@@ -96,6 +96,27 @@ class OtherRefusalsTest(ExportTest):
                 return F.dropout(x, 0.5, training=False) + 1
             """)
 
+    def test_random_numbers_that_are_overwritten(self):
+        self.export("""
+            def solution(x):
+                layer = torch.nn.Linear(4, 2, device=x.device)  # draws its weights
+                with torch.no_grad():
+                    layer.weight.copy_(x[:2])
+                    layer.bias.zero_()
+                y = layer(x).detach() * torch.empty(1, device=x.device).uniform_().fill_(2)
+                dist.all_reduce(y)
+                return y
+            """)
+        for left in ("y[:3].copy_(x[:3])", "y.copy_(y)", "y.fill_(y[0, 0])", "y.add_(x)"):
+            message = self.refused(f"""
+                def solution(x):
+                    y = torch.empty_like(x).uniform_()
+                    {left}
+                    dist.all_reduce(y)
+                    return y
+                """)
+            self.assertIn("draws random numbers", message, left)
+
     def test_global_state(self):
         message = self.refused("""
             CACHE = torch.zeros(6, 4)

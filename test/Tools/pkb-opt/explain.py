@@ -74,6 +74,12 @@
 # AFTER-NEXT: 16 bytes{{$}}
 # AFTER-NEXT: not nccl: only kernels of ours take in what is{{$}}
 #
+# What is taken apart again, since that is faster, is counted as it is in the end.
+# RUN: pkb-opt %t.apart.pkb --pkb-pipeline=target=h200x3 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=APART
+# APART: before fusion, a call is 1 collective and 1 operator of PyTorch
+# APART-NEXT: after it: 1 kernel of ours, 1 operator of PyTorch
+# APART: all_reduce, 1 operator on rows get kernels of
+#
 # One that only some ranks call is one collective of a program whose ranks differ.
 # RUN: pkb-opt %t.some.pkb --pkb-pipeline=target=h200x3 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SOME
 # SOME: some.pkb: 1 collective; the ranks run different code
@@ -163,6 +169,16 @@ def some(number):
     return rank
 
 
+def apart():
+    rank = Program()
+    x, y = rank.input([6, 300]), rank.at(8).tensor([6, 300])
+    summed = rank.at(7).all_reduce(x)
+    rank.events[-1]["writes"] = []
+    rank.op("aten::_softmax", [{"t": summed}, {"i": -1}, {"b": False}], [y])
+    rank.returns(y)
+    return rank
+
+
 def shots():
     rank = Program()
     x = rank.input([8 << 20])
@@ -174,6 +190,7 @@ if len(sys.argv) == 2:
     write(sys.argv[1] + ".chain.pkb", [chain(), chain()])
     write(sys.argv[1] + ".after.pkb", [after(), after()])
     write(sys.argv[1] + ".some.pkb", [some(number) for number in range(3)], groups=[{"id": 0, "ranks": [0, 1, 2]}, {"id": 1, "ranks": [0, 1]}])
+    write(sys.argv[1] + ".apart.pkb", [apart() for _ in range(3)])
     write(sys.argv[1] + ".shots.pkb", [shots() for _ in range(4)])
     write(sys.argv[1] + ".same.pkb", [same(), same()])
     write(sys.argv[1] + ".differ.pkb", [differ("neg"), differ("abs")])

@@ -7,6 +7,9 @@ same tensor of the record, so views that never pass the dispatcher (`.data`) nee
 pointers, which keep an address from being reused without keeping its memory.
 """
 
+import functools
+import operator
+
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
 
@@ -22,6 +25,14 @@ RANDOM = 2  # a random number generator
 
 # Operators that give another handle of the same tensor; without effect if the record sees the same tensor id.
 _NOTHING = {torch.ops.aten.detach.default, torch.ops.aten.alias.default, torch.ops.aten.lift_fresh.default}
+
+# Operators that overwrite their first operand with the others, or with a constant.
+_OVERWRITE = {torch.ops.aten.copy_.default, torch.ops.aten.fill_.Scalar, torch.ops.aten.fill_.Tensor, torch.ops.aten.zero_.default}
+
+
+def _is_whole(tensor):
+    """Is each byte of the tensor's storage one of its elements?"""
+    return tensor.is_contiguous() and tensor.numel() * tensor.element_size() == tensor.untyped_storage().nbytes()
 
 
 def _without_dropout(func, args, kwargs):
@@ -248,7 +259,10 @@ class Recorder:
         ids = []
         for t in mutated:
             ids.append(self.tensor_id(t))
-            self._depends[self.storage_of(t)] |= bits
+            if func in _OVERWRITE and _is_whole(t):
+                self._depends[self.storage_of(t)] = functools.reduce(operator.or_, map(self.depends, operands[1:]), 0)
+            else:
+                self._depends[self.storage_of(t)] |= bits
         if fresh_literal:
             self._fresh_literals.add(self.storage_of(operands[0]))
         if func in _NOTHING and encoded[:1] == results:
