@@ -9,10 +9,10 @@
 #include "dialects/Aten/IR/Aten.h"
 #include "passes/Lowering/CollectiveKernels.h"
 #include "passes/Lowering/FusedKernels.h"
+#include "passes/Lowering/Homes.h"
 #include "passes/Lowering/HostCalls.h"
 #include "passes/Lowering/Passes.h"
 #include "pkb/Analysis/ElementwiseCalls.h"
-#include "pkb/Analysis/FusedRegion.h"
 #include "pkb/Analysis/InPlace.h"
 #include "pkb/Analysis/Reach.h"
 
@@ -186,42 +186,6 @@ bool Bufferizer::mustKeep(const Storage &storage) {
   return true;
 }
 
-namespace {
-/// Where a program leaves a value in the end.
-struct Home {
-  int64_t argument;
-  /// The write of the value into a part of the argument; null where it becomes the whole argument.
-  aten::ViewWriteOp write;
-  /// What makes the argument's later versions of it.
-  SmallVector<Operation *> path;
-};
-} // namespace
-
-/// The argument of `function` that holds `value`, or what later becomes of it, when the call ends.
-static std::optional<Home> homeOf(func::FuncOp function, Value value, aten::ViewWriteOp write = {}) {
-  for (OpOperand &use : value.getUses()) {
-    Operation *user = use.getOwner();
-    std::optional<Home> home;
-    if (isa<func::ReturnOp>(user)) {
-      if (auto mutation = function.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(), aten::kMutationOfAttrName))
-        return Home{mutation.getInt(), write, {}};
-    } else if (auto next = dyn_cast<aten::ViewWriteOp>(user)) {
-      if (next.getBase() == value)
-        home = homeOf(function, next.getResult(), write);
-      else if (!write)
-        home = homeOf(function, next.getResult(), next);
-    } else if (auto call = dyn_cast<aten::CallOp>(user)) {
-      if (Value next = call.getNewVersion(use.getOperandNumber()))
-        home = homeOf(function, next, write);
-    }
-    if (home) {
-      home->path.push_back(user);
-      return home;
-    }
-  }
-  return std::nullopt;
-}
-
 /// The memory that `op` may write `result` into: the part of an argument that is to hold it in the end, if nobody reads behind `op` what was there. What `op`
 /// itself reads of that argument is not looked at.
 std::optional<Storage> Bufferizer::placeInArgument(Operation *op, Value result) {
@@ -270,11 +234,12 @@ void Bufferizer::placeResults(Operation *op, bool inPlace) {
   for (Value result : op->getResults()) {
     if (storages.contains(result))
       unbind(result);
-    std::optional<Storage> place = inPlace ? placeInArgument(op, result) : std::nullopt;
-    if (place)
+    if (std::optional<Storage> place = inPlace ? placeInArgument(op, result) : std::nullopt) {
       bind(result, windowOf(op->getLoc(), cast<RankedTensorType>(result.getType()), *place), *place);
-    else if (Storage fresh = allocate(op->getLoc(), result); true)
-      bind(result, fresh.root, fresh);
+      continue;
+    }
+    Storage fresh = allocate(op->getLoc(), result);
+    bind(result, fresh.root, fresh);
   }
 }
 
