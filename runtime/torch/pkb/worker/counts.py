@@ -78,7 +78,7 @@ def launches(action, stream):
 def profiled_launches(action):
     """The same of a call that cannot be captured, by the profiler.
 
-    Once used, the profiler stays attached to the process, and whatever is timed later takes the host longer.
+    Once used, the profiler stays attached to the process, and what is timed later may take the host longer.
     """
     from torch.profiler import ProfilerActivity, profile
 

@@ -197,11 +197,13 @@ class Job:
             if name in skip or "launches" in skip:
                 continue
             self.step(f"counting the launches of {name}")
-            found, error = attempt(self.exchange, lambda action=action, stream=stream: counts.launches(action, stream()))
-            if error is not None:
-                self.step(f"counting the launches of {name} with the profiler")
-                found, error = attempt(self.exchange, lambda action=action: counts.profiled_launches(action))
-            out[name] = found if error is None else {"error": error}
+            found, uncaptured = attempt(self.exchange, lambda action=action, stream=stream: counts.launches(action, stream()))
+            if uncaptured is None:
+                out[name] = found
+                continue
+            self.step(f"counting the launches of {name} with the profiler")
+            found, error = attempt(self.exchange, lambda action=action: counts.profiled_launches(action))
+            out[name] = {**(found if error is None else {"error": error}), "not_captured": uncaptured}
         return out
 
 
