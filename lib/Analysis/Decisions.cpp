@@ -17,7 +17,7 @@ using remark::detail::Remark;
 
 namespace {
 
-enum class Kind : int64_t { Mechanism, Fusion, Steps };
+enum class Kind : int64_t { Mechanism, Fusion, Apart, Steps };
 
 /// Fields, one after the other, into a list.
 class Writer {
@@ -141,6 +141,23 @@ std::optional<FusionDecision> pkb::getFusionDecision(const Remark &remark) {
   decision.before = reader->texts();
   decision.after = reader->texts();
   decision.why = reader->text();
+  return decision;
+}
+
+Remark::Arg pkb::describe(const ApartDecision &decision, StringRef text, MLIRContext *context) {
+  Writer writer(Kind::Apart, context);
+  writer.add(decision.function).add(decision.collective).add(decision.operators);
+  return writer.finish(text);
+}
+
+std::optional<ApartDecision> pkb::getApartDecision(const Remark &remark) {
+  std::optional<Reader> reader = open(remark, Kind::Apart);
+  if (!reader)
+    return std::nullopt;
+  ApartDecision decision;
+  decision.function = reader->text();
+  decision.collective = reader->text();
+  decision.operators = reader->texts();
   return decision;
 }
 

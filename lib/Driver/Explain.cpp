@@ -87,6 +87,28 @@ void Explanation::addFusion(FileLineColLoc place, FusionDecision fusion) {
   (call ? *call : add(place, fusion.function, fusion.collective)).fusion = std::move(fusion);
 }
 
+/// What selection takes apart is undecided yet, and was fused with those operators.
+void Explanation::addApart(FileLineColLoc place, const ApartDecision &apart) {
+  for (ExplainedCollective &call : collectives) {
+    if (!isAt(call, place) || call.function != apart.function || call.collective != apart.collective || call.mechanism || !call.fusion)
+      continue;
+    std::vector<std::string> stay = call.fusion->after;
+    bool held = llvm::all_of(llvm::reverse(apart.operators), [&](const std::string &name) {
+      auto found = std::find(stay.rbegin(), stay.rend(), name);
+      if (found == stay.rend())
+        return false;
+      stay.erase(std::next(found).base());
+      return true;
+    });
+    if (!held)
+      continue;
+    call.fusion->after = stay;
+    if (stay.empty() && call.fusion->before.empty() && call.fusion->why.empty())
+      call.fusion->why = "what was in it is taken apart again";
+    return;
+  }
+}
+
 void Explanation::addMechanism(FileLineColLoc place, MechanismDecision mechanism) {
   // A call that became several collectives in one kernel is one entry: they have its line and are no calls of the program.
   ExplainedCollective *call = find(place, mechanism.function, mechanism.collective, /*forMechanism=*/true);
@@ -134,9 +156,12 @@ void Explanation::add(const remark::detail::Remark &remark) {
     addMechanism(place, std::move(*mechanism));
   else if (auto made = getStepsDecision(remark))
     addSteps(std::move(*made));
-  else // what is no success and no failure is about the whole program
+  else { // what is no success and no failure is about the whole program
+    if (auto apart = getApartDecision(remark))
+      addApart(place, *apart);
     for (const remark::detail::Remark::Arg &argument : remark.getArgs())
       addText(remark.getRemarkType() == llvm::remarks::Type::Analysis ? FileLineColLoc() : place, argument.val);
+  }
 }
 
 std::vector<std::string> Explanation::getFunctions() const {

@@ -22,6 +22,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Regex.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -251,6 +252,19 @@ static llvm::Error dumpInto(MlirOptMainConfig &config, const std::string &folder
   return llvm::Error::success();
 }
 
+/// Why a filter of remarks is none. MLIR passes over one that it cannot read, and shows nothing.
+static llvm::Error checkFilters(const MlirOptMainConfig &config) {
+  std::pair<StringRef, std::string> filters[] = {{"--remarks-filter", config.getRemarksAllFilter()},
+                                                 {"--remarks-filter-passed", config.getRemarksPassedFilter()},
+                                                 {"--remarks-filter-missed", config.getRemarksMissedFilter()},
+                                                 {"--remarks-filter-failed", config.getRemarksFailedFilter()},
+                                                 {"--remarks-filter-analyse", config.getRemarksAnalyseFilter()}};
+  for (const auto &[option, filter] : filters)
+    if (std::string why; !filter.empty() && !llvm::Regex(filter).isValid(why))
+      return llvm::createStringError(option + "=" + filter + " is no regular expression: " + why);
+  return llvm::Error::success();
+}
+
 /// Makes what the passes of `config` say about no line of the program, but about an option, name the tool.
 static void nameTool(MlirOptMainConfig &config) {
   if (config.shouldVerifyDiagnostics()) // whose handler must see all
@@ -288,6 +302,8 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
                 ".mlirbc, or is named by --emit");
   EmitKind emit = resolve(request);
   MlirOptMainConfig config = requested;
+  if (llvm::Error error = checkFilters(config))
+    return fail(llvm::toString(std::move(error)));
   if (emit != EmitKind::Mlir)
     config.emitBytecode(true);
   nameTool(config);

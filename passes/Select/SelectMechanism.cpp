@@ -111,6 +111,29 @@ static void report(Operation *op, MechanismDecision decision, bool passed, Strin
   }
 }
 
+/// Reports that `chain` is taken apart: of each collective, which operators on rows leave its kernel.
+static void reportApart(comm::FusedOp chain, const std::string &text) {
+  auto options = remark::RemarkOpts::name("apart").category("select");
+  std::vector<std::pair<comm::CollectiveOpInterface, std::vector<std::string>>> leave;
+  for (comm::FusedOp phase : comm::getPhases(chain)) {
+    if (!phase.isLocal()) {
+      leave.emplace_back(phase.getCollectives().front(), std::vector<std::string>());
+      continue;
+    }
+    if (leave.empty())
+      continue;
+    for (auto call : phase.getEntry().getOps<aten::CallOp>()) {
+      StringRef name = call.getCallee();
+      name.consume_front("aten::");
+      leave.back().second.push_back(name.str());
+    }
+  }
+  for (auto &[collective, operators] : leave) {
+    ApartDecision decision{functionNameOf(chain), collective->getName().stripDialect().str(), operators};
+    remark::missed(collective.getLoc(), options) << describe(decision, text, chain.getContext());
+  }
+}
+
 /// If `op` came with a schedule, says so and returns true.
 static bool keeps(Operation *op, StringRef what, int64_t amount, MessageUnit unit, ArrayRef<Choice> choices) {
   auto schedule = op->getAttrOfType<xfer::ScheduleAttr>(xfer::kScheduleAttrName);
@@ -221,7 +244,7 @@ LogicalResult SelectMechanismPass::takeChain(comm::FusedOp op, StringRef names, 
   }
   std::string why = best ? llvm::formatv("predicted {0:F1} us, in one kernel {1:F1} us", apart, best->predictedUs).str()
                          : "no mechanism " + std::string(wanted ? "that is asked for " : "") + "can carry out all of them: " + tableOf(choices);
-  remark::missed(op.getLoc(), remark::RemarkOpts::name("apart").category("select")) << (names + " get kernels of their own: " + why).str();
+  reportApart(op, (names + " get kernels of their own: " + why).str());
   takeApart(op);
   return success();
 }

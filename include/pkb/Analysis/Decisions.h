@@ -53,6 +53,12 @@ struct FusionDecision {
   std::string why;                        // why there are none; empty if there are
 };
 
+/// Which operators leave the kernel of a collective again, for kernels of their own.
+struct ApartDecision {
+  std::string function, collective;
+  std::vector<std::string> operators; // names of operators of PyTorch, in the order of the program
+};
+
 /// What one call of a function consists of at level L1, before or after fusion.
 struct CallSteps {
   int64_t exchanges = 0; // collectives, or regions of collectives that share a kernel
@@ -73,11 +79,13 @@ void remarkSteps(mlir::FunctionOpInterface function, CallSteps before, llvm::Str
 /// The text of a remark, with the decision behind it.
 mlir::remark::detail::Remark::Arg describe(const MechanismDecision &decision, llvm::StringRef text, mlir::MLIRContext *context);
 mlir::remark::detail::Remark::Arg describe(const FusionDecision &decision, llvm::StringRef text, mlir::MLIRContext *context);
+mlir::remark::detail::Remark::Arg describe(const ApartDecision &decision, llvm::StringRef text, mlir::MLIRContext *context);
 mlir::remark::detail::Remark::Arg describe(const StepsDecision &decision, llvm::StringRef text, mlir::MLIRContext *context);
 
 /// The decision behind a remark, if it is of that kind.
 std::optional<MechanismDecision> getMechanismDecision(const mlir::remark::detail::Remark &remark);
 std::optional<FusionDecision> getFusionDecision(const mlir::remark::detail::Remark &remark);
+std::optional<ApartDecision> getApartDecision(const mlir::remark::detail::Remark &remark);
 std::optional<StepsDecision> getStepsDecision(const mlir::remark::detail::Remark &remark);
 
 /// The name of the function that `op` is in; empty if it is in none.

@@ -55,6 +55,7 @@ private:
   ExplainedCollective *find(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective, bool forMechanism);
   ExplainedCollective &add(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective);
   void addFusion(mlir::FileLineColLoc place, FusionDecision fusion);
+  void addApart(mlir::FileLineColLoc place, const ApartDecision &apart);
   void addMechanism(mlir::FileLineColLoc place, MechanismDecision mechanism);
   void addSteps(StepsDecision made);
   void addText(mlir::FileLineColLoc place, const std::string &text);

@@ -78,6 +78,8 @@
 # RUN: pkb-opt %t.apart.pkb --pkb-pipeline=target=h200x3 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=APART
 # APART: before fusion, a call is 1 collective and 1 operator of PyTorch
 # APART-NEXT: after it: 1 kernel of ours, 1 operator of PyTorch
+# APART: model.py:7 {{.*}}all_reduce {{.*}}nothing: what was in it is taken apart again
+# APART-NOT: _softmax after it
 # APART: all_reduce, 1 operator on rows get kernels of
 #
 # One that only some ranks call is one collective of a program whose ranks differ.
