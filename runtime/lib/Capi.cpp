@@ -92,6 +92,10 @@ pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *
   return PKB_OK;
 }
 
+int32_t pkb_program_input_written(const pkb_program *program, int32_t i) {
+  return program && i >= 0 && i < pkb_program_input_count(program) && program->manifest.arguments[size_t(i)].written;
+}
+
 pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of) {
   if (!program || !out) {
     return nullArgument(program ? "out" : "program");

@@ -104,6 +104,8 @@ PKB_API int32_t pkb_program_output_count(const pkb_program *program);
  * output; the latter two need no memory from the caller. */
 PKB_API pkb_status pkb_program_input(const pkb_program *program, int32_t i, pkb_tensor *out);
 PKB_API pkb_status pkb_program_output(const pkb_program *program, int32_t i, pkb_tensor *out, int32_t *alias_of);
+/* 1 if a call changes what lies in argument i, 0 if it only reads it, or there is no such argument. */
+PKB_API int32_t pkb_program_input_written(const pkb_program *program, int32_t i);
 PKB_API const char *pkb_program_manifest(const pkb_program *program); /* JSON text */
 /* What went otherwise than it should while loading, although it succeeded (say a cache that cannot be written): lines of
  * text; "" if nothing. */

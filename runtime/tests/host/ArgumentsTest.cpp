@@ -32,6 +32,10 @@ TEST(Arguments, memory_is_shared_as_it_was_when_the_program_was_made) {
   ASSERT_EQ(r.status, PKB_OK) << r.error;
   pkb_program *loaded = nullptr;
   ASSERT_EQ(pkb_program_load(r.context, file.c_str(), nullptr, &loaded), PKB_OK) << pkb_last_error();
+  for (int32_t i = -1; i <= 4; ++i) {
+    EXPECT_EQ(pkb_program_input_written(loaded, i), i == 0) << i;
+  }
+  EXPECT_EQ(pkb_program_input_written(nullptr, 0), 0);
   Floats memory(machine.driver(), 64);
   // Where the four begin, in elements.
   auto call = [&](int64_t x, int64_t y, int64_t part, int64_t more) {

@@ -66,12 +66,12 @@ def program_text(in_place=False, **changes):
     return f"/* pkb-manifest\n{json.dumps(manifest)}\n*/\n{KERNEL.replace('LENGTH', 'int64_t(15)')}"
 
 
-def doubling_text():
-    """Twice its argument, f32 [3, 5], on one rank."""
+def doubling_text(in_place=False):
+    """Twice its argument, f32 [3, 5], on one rank; in place, its results are the argument and a view of it."""
     text = program_text(
-        world_size=1, groups=[{"id": 0, "partition": [[0]]}],
+        in_place, world_size=1, groups=[{"id": 0, "partition": [[0]]}],
         kernels=[{"name": "copy", "block": 128, "grid": [1, 1], "ranks": 1, "pointers": 2}],
-        steps=[{"kind": "launch", "kernel": "copy", "group": 0, "grid": 1, "block": 128, "pointers": [{"slot": 0}, {"slot": 1}]}],
+        steps=[{"kind": "launch", "kernel": "copy", "group": 0, "grid": 1, "block": 128, "pointers": [{"slot": 0}, {"slot": 0 if in_place else 1}]}],
     )
     return text[: text.index("#include")] + """#include "pkb_rt/device.h"
 PKB_KERNEL(copy, 128, 1, 1, 2) {
@@ -219,6 +219,93 @@ class Ranks(unittest.TestCase):
 
         self.on_ranks(program_text(), body)
 
+    def test_what_is_written_and_nothing_else_counts_as_changed(self):
+        def in_place(rank, program, context):
+            x = self.tensor(rank)
+            version = x._version
+            for call in (program, lambda x: torch.ops.pkb.call(program.handle, [x])):
+                call(x)
+                self.assertEqual(x._version, version + 1)
+                version += 1
+            with torch.inference_mode():
+                inside = self.tensor(rank)
+                program(inside)
+            torch.testing.assert_close(inside, self.tensor(0) + self.tensor(1), rtol=0, atol=0)
+            for frozen in (inside, torch._neg_view(x)):
+                before = frozen.clone()
+                with self.assertRaisesRegex(pkb.GuardError, "is an inference tensor outside of InferenceMode|is lazily conjugated or negated"):
+                    program(frozen)
+                self.assertTrue(torch.equal(frozen, before))
+
+        def reading(rank, program, context):
+            x = self.tensor(rank)
+            product = torch.ones(3, 5, requires_grad=True) * x
+            program(x)
+            product.sum().backward()  # an error if x counted as changed
+            self.assertEqual(x._version, 0)
+            with torch.inference_mode():
+                given = torch.zeros(3, 5)
+            with self.assertRaisesRegex(RuntimeError, "pkb guard: output 0 is an inference tensor outside of InferenceMode"):
+                torch.ops.pkb.call_out(program.handle, [x], [given])
+            self.assertEqual(given.count_nonzero(), 0)
+            with torch.inference_mode():  # not through autograd: what is lazy is carried out there, too
+                negated = program(torch._neg_view(x))
+            torch.testing.assert_close(negated[0], -self.tensor(0) - self.tensor(1), rtol=0, atol=0)
+
+        self.on_ranks(program_text(in_place=True), in_place)
+        self.on_ranks(program_text(), reading)
+
+    def test_what_no_program_takes_goes_to_the_original(self):
+        """Subclasses, transforms and devices of which the run time learns nothing: all ranks agree on the original, or on an error."""
+
+        class Stubborn(torch.Tensor):
+            @classmethod
+            def __torch_function__(cls, func, types, args=(), kwargs=None):
+                raise TypeError("not with me")
+
+        def odd(rank):
+            yield "on cpu, where the program was loaded, got: meta", lambda f: f(torch.empty(3, 5, device="meta"))
+            yield "TypeError: not with me", lambda f: f(self.tensor(rank).as_subclass(Stubborn))
+            yield "Batching rule not implemented", lambda f: torch.func.vmap(f)(torch.ones(2, 3, 5))
+            yield "requires grad", lambda f: torch.func.grad(lambda x: f(x)[0].sum())(self.tensor(rank))
+            yield "must be a dense tensor|pkb::call", lambda f: f(torch.nested.nested_tensor([torch.ones(2), torch.ones(3)]))
+
+        def body(rank, program, context):
+            program._fallback = lambda x: ["original" if isinstance(x, Stubborn) or x.is_meta or x.is_nested else x * 3]
+            for number, (reason, call) in enumerate(odd(rank), 1):
+                call(program)
+                self.assertEqual(program.fallbacks, number)
+                self.assertRegex(program.last_reason, reason)
+            torch.testing.assert_close(program(self.tensor(rank))[0], self.tensor(0) + self.tensor(1), rtol=0, atol=0)
+
+        self.on_ranks(program_text(), body)
+        for kind in range(5):
+
+            def one(rank, program, context, kind=kind):
+                call = list(odd(rank))[kind][1] if rank else lambda f: f(self.tensor(rank))
+                with self.assertRaisesRegex(pkb.PkbError, "rank 1 refused call 1, which (rank 0 accepted|not all ranks did)"):
+                    call(program)
+                    context.synchronize()
+
+            self.on_ranks(program_text(), one)
+
+    def test_a_program_has_one_life_however_many_names(self):
+        import copy
+        import pickle
+
+        def body(rank, program, context):
+            self.assertIs(copy.copy(program), program)
+            self.assertIs(copy.deepcopy({"p": program})["p"], program)
+            with self.assertRaisesRegex(TypeError, "belongs to its process"):
+                pickle.dumps(program)
+            program.unload()
+            program.unload()
+            for argument in (self.tensor(rank), 3):
+                with self.assertRaisesRegex(pkb.PkbError, "the program 'solution' was unloaded; load it again"):
+                    program(argument)
+
+        self.on_ranks(program_text(), body)
+
     def test_gradients_are_refused_and_lazy_bits_resolved(self):
         def body(rank, program, context):
             x = self.tensor(rank).requires_grad_()
@@ -239,6 +326,12 @@ class Ranks(unittest.TestCase):
         def body(rank, program, context):
             result = torch.ops.pkb.call(program.handle, [torch.empty(3, 5, device="meta")])
             self.assertEqual((result[0].device.type, tuple(result[0].shape)), ("meta", (3, 5)))
+            for bad, text in (
+                ([torch.empty(5, 3, device="meta")], r"input 0 must have sizes \[3, 5\], got: \[5, 3\]"),
+                ([torch.empty(3, 5, device="meta").half()], "input 0 must have dtype Float, got: Half"),
+            ):
+                with self.assertRaisesRegex(RuntimeError, text):
+                    torch.ops.pkb.call(program.handle, bad)
 
         self.on_ranks(program_text(), body)
 
@@ -283,6 +376,70 @@ class Ranks(unittest.TestCase):
                 return y + 1
 
             torch.testing.assert_close(writes(x), x * 2 + 1, rtol=0, atol=0)
+            context.close()
+
+    def test_torch_compile_leaves_out_what_writes(self):
+        """How arguments overlap decides what a write means, and tracers rename memory: such a call breaks the graph, and is as it would be without."""
+
+        def original(x):
+            x.mul_(2)
+            return [x, x[1]]
+
+        with tempfile.TemporaryDirectory() as folder, pkb.Emulator(1) as machine:
+            path = pathlib.Path(folder) / "p.cu"
+            path.write_text(doubling_text(in_place=True))
+            context = machine.context(0, arena_bytes=32 << 20)
+            program = pkb.load(path, context=context, fallback=original)
+
+            def step(f):
+                def run(x):
+                    y = x + 1
+                    row = y.view(-1)[5:10]
+                    whole, part = f(y)
+                    part.add_(7)
+                    f(x)
+                    return whole * 1, row * 1, part
+
+                return run
+
+            for backend in ("eager", "aot_eager"):
+                torch._dynamo.reset()
+                ours, expected = self.tensor(0), self.tensor(0)
+                results = torch.compile(step(program), backend=backend)(ours)
+                for a, b in zip((ours, *results), (expected, *step(original)(expected))):
+                    torch.testing.assert_close(a, b, rtol=0, atol=0)
+                self.assertEqual(program.fallbacks, 0)
+                torch._dynamo.reset()
+                outside = torch.zeros(4, 5)
+                torch.compile(lambda x: program(x)[0] + 1, backend=backend)(outside)
+                self.assertEqual(program.fallbacks, 1)
+                program.fallbacks = 0
+                torch._dynamo.reset()
+                with self.assertRaisesRegex(Exception, "writes its arguments, which is no operator of a graph"):
+                    torch.compile(lambda x: torch.ops.pkb.call(program.handle, [x])[0] + 1, backend=backend)(self.tensor(0))
+            module = torch.nn.Module()
+            module.forward = lambda x: program(x)[0]
+            with self.assertRaisesRegex(pkb.PkbError, "cannot be part of an exported graph: it writes its arguments"):
+                torch.export.export(module, (self.tensor(0),), strict=False)
+            torch._dynamo.reset()
+            context.close()
+
+    def test_forward_derivatives_are_the_originals(self):
+        from torch.autograd import forward_ad
+
+        with tempfile.TemporaryDirectory() as folder, pkb.Emulator(1) as machine:
+            path = pathlib.Path(folder) / "p.cu"
+            path.write_text(doubling_text())
+            context = machine.context(0, arena_bytes=32 << 20)
+            program = pkb.load(path, context=context, fallback=lambda x: [x * 2])
+            with forward_ad.dual_level():
+                dual = forward_ad.make_dual(self.tensor(0), torch.ones(3, 5))
+                for count, mode in enumerate((torch.enable_grad, torch.no_grad), 1):
+                    with mode():
+                        self.assertEqual(forward_ad.unpack_dual(program(dual)[0]).tangent[0, 0], 2)
+                    self.assertEqual(program.fallbacks, count)
+            _, tangent = torch.func.jvp(lambda x: program(x)[0], (self.tensor(0),), (torch.ones(3, 5),))
+            self.assertEqual((tangent[0, 0], program.fallbacks), (2, 3))
             context.close()
 
     def test_an_unloaded_program_is_refused(self):

@@ -52,65 +52,83 @@ class Program:
         arguments, outputs = self.manifest["arguments"], self.manifest["outputs"]
         self._flatten = trees.flattener(self.manifest.get("input_tree"), len(arguments))
         self._build = trees.builder(self.manifest.get("output_tree"), len(outputs))
-        self._shared = {i: s for i, s in enumerate(trees.aliases(self.manifest)) if s is not None}
-        # torch.compile must know about writes into arguments, and must not see outputs that share memory.
-        self._mutates = bool(self._shared) or trees.writes_arguments(self.manifest)
-        # The common case costs as little Python as possible: tensors in, tensors of their own out.
+        # What a call does to memory that others see depends on how it overlaps. Tracers rename memory, so such a call is left out of their graphs.
+        self._opaque = any(a.get("written") or "alias_of" in a for a in arguments) or any(o["alias_of"] is not None for o in outputs)
+        # The common case costs as little Python as possible: tensors in, tensors out.
         self._count = len(arguments)
-        self._quick = trees.plain(self.manifest.get("input_tree"), len(arguments)) and not self._shared
+        self._quick = trees.plain(self.manifest.get("input_tree"), len(arguments))
         self._single = trees.single(self.manifest.get("output_tree"), len(outputs))
-        self._op = (torch.ops.pkb.call_mutating if self._mutates else torch.ops.pkb.call).default
-        self._expected = [(getattr(torch, a["dtype"]), tuple(a["sizes"]), tuple(a["strides"])) for a in arguments]
+        self._op = torch.ops.pkb.call.default
+        self._device = torch.device("cpu") if context.emulated else torch.device("cuda", context.device)
+        self._expected = [(getattr(torch, a["dtype"]), tuple(a["sizes"]), tuple(a["strides"]), self._device) for a in arguments]
 
     def __call__(self, *args, **kwargs):
         if torch.compiler.is_compiling():
             return self._traced(args, kwargs)
+        return self._call(args, kwargs)
+
+    def _call(self, args, kwargs):
         if self._quick and len(args) == self._count and not kwargs:
-            try:
-                results = self._op(self.handle, args)
-            except RuntimeError as error:
-                if str(error).startswith(("pkb: ", "pkb guard: ")):
-                    return self._outside(_guard_text(error), args, kwargs)
-                # Not tensors: what is wrong is found out below.
-            else:
-                return results[0] if self._single else self._build(results)
-        tensors, reason = self._flatten(args, kwargs)
-        if tensors is None:
-            # The run time has not seen this call: the other ranks must refuse it too.
-            try:
-                native.check(native.runtime().pkb_program_refuse(self._pointer, reason.encode()))
-            except native.GuardError:
-                return self._outside(reason, args, kwargs)
+            tensors = args
+        else:
+            tensors, reason = self._flatten(args, kwargs)
+            if tensors is None:
+                return self._refuse(reason, args, kwargs)
         try:
+            for tensor in tensors:
+                if tensor.is_meta:
+                    raise TypeError(f"an input must be on {self._device}, where the program was loaded, got: meta")
             results = self._op(self.handle, tensors)
-        except RuntimeError as error:
-            return self._outside(_guard_text(error), args, kwargs)
-        return self._build(self._with_shared(tensors, results) if self._shared else results)
+        except Exception as error:
+            return self._failed(error, args, kwargs)
+        return results[0] if self._single else self._build(results)
 
     def _traced(self, args, kwargs):
         """The call as torch.compile sees it: one operator, if what is known while tracing fits; else a break of the graph and a call outside."""
+        if self._opaque:
+            return self._untraced(args, kwargs)
         tensors, reason = self._flatten(args, kwargs)
         if reason is not None or not all(map(_fits, tensors, self._expected)) or _differentiates(tensors):
             return self._untraced(args, kwargs)
-        results = self._op(self.handle, tensors)
-        return self._build(self._with_shared(tensors, results) if self._shared else results)
+        return self._build(self._op(self.handle, tensors))
 
     def _untraced(self, args, kwargs):
         # By hand: the decorator would import the whole of torch._dynamo, two seconds, with every load.
-        return torch._dynamo.disable(self.__call__)(*args, **kwargs)
+        return torch._dynamo.disable(self._beside_graph)(args, kwargs)
 
     _untraced._torchdynamo_disable = True
 
-    def _with_shared(self, tensors, own):
-        """All outputs, from those with memory of their own and the arguments."""
-        own = iter(own)
-        count = len(self.manifest["outputs"])
-        results = [None if i in self._shared else next(own) for i in range(count)]
-        for i, (base, offset) in self._shared.items():
-            spec = self.manifest["outputs"][i]
-            source = tensors[base] if base < len(tensors) else results[base - len(tensors)]
-            results[i] = trees.view_of(source, spec, offset)
-        return results
+    def _beside_graph(self, args, kwargs):
+        if torch.compiler.is_exporting():
+            reason = "it writes its arguments, or returns memory that it shares" if self._opaque else "the arguments are outside of what it was compiled for"
+            raise native.PkbError(f"the program {self.manifest.get('name')!r} cannot be part of an exported graph: {reason}")
+        return self._call(args, kwargs)
+
+    def _failed(self, error, args, kwargs):
+        """What becomes of a call that raised `error`."""
+        if self._pointer is None:
+            raise self._unloaded() from error
+        text = str(error).split("\n", 1)[0]
+        if text.startswith("pkb guard: "):
+            return self._outside(text[len("pkb guard: ") :], args, kwargs)
+        if text.startswith("pkb: "):
+            raise native.PkbError(text[len("pkb: ") :]) from error
+        # Somebody between here and the run time wants no such tensors: a subclass, say, or a transform of functions.
+        _, reason = self._flatten(args, kwargs)
+        traced = text.startswith("pkb traced: ")
+        return self._refuse(reason or (text[len("pkb traced: ") :] if traced else f"{type(error).__name__}: {text}"), args, kwargs)
+
+    def _refuse(self, reason, args, kwargs):
+        """For a call that the run time has not seen: the other ranks must refuse it too."""
+        if self._pointer is None:
+            raise self._unloaded()
+        try:
+            native.check(native.runtime().pkb_program_refuse(self._pointer, reason.encode()))
+        except native.GuardError:
+            return self._outside(reason, args, kwargs)
+
+    def _unloaded(self):
+        return native.PkbError(f"the program {self.manifest.get('name')!r} was unloaded; load it again")
 
     def _outside(self, reason, args, kwargs):
         if self._fallback is None:
@@ -127,25 +145,25 @@ class Program:
             self._pointer = None
             self._context.programs.remove(self)
 
+    # It is one thing of this process, however many names it has.
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, _):
+        return self
+
+    def __reduce__(self):
+        raise TypeError("a loaded program belongs to its process; send the path of its artefact, and load that there")
+
     def __repr__(self):
         return f"<pkb program {self.manifest.get('name')!r}, {self.manifest['world_size']} ranks, {self.launches} launches>"
 
 
 def _fits(tensor, expected):
-    dtype, sizes, strides = expected
-    same = tensor.dtype == dtype and tuple(tensor.shape) == sizes
+    dtype, sizes, strides, device = expected
+    same = tensor.dtype == dtype and tuple(tensor.shape) == sizes and tensor.device == device
     return same and (0 in sizes or all(size == 1 or a == b for size, a, b in zip(sizes, tensor.stride(), strides)))
 
 
 def _differentiates(tensors):
     return torch.is_grad_enabled() and any(t.requires_grad for t in tensors)
-
-
-def _guard_text(error):
-    """The reason in an operator's error if a guard failed; raises the error as PkbError otherwise."""
-    text = str(error).split("\n", 1)[0]
-    if text.startswith("pkb guard: "):
-        return text[len("pkb guard: ") :]
-    if text.startswith("pkb: "):
-        raise native.PkbError(text[len("pkb: ") :]) from error
-    raise error

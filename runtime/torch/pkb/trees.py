@@ -158,27 +158,6 @@ def aliases(manifest):
     return result
 
 
-def writes_arguments(manifest):
-    """Whether a call changes memory of its arguments."""
-    slots = {slot["id"]: slot for slot in manifest["slots"]}
-
-    def is_argument(slot):
-        while slots[slot]["kind"] == "view":
-            slot = slots[slot]["of"]
-        return slots[slot]["kind"] == "argument"
-
-    if any(argument.get("written") for argument in manifest["arguments"]):
-        return True
-    for step in manifest["steps"]:
-        if step["kind"] == "copy" and is_argument(step["to"]):
-            return True
-        if step["kind"] == "aten" and any(is_argument(slot) for slot in step.get("mutates", [])):
-            return True
-        if step["kind"] == "launch" and any(p.get("written") and is_argument(p["slot"]) for p in step["pointers"]):
-            return True
-    return False
-
-
 def view_of(tensor, spec, offset):
     """The tensor of an output that shares memory with `tensor`, `offset` elements after its start."""
     import torch
