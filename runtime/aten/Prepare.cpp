@@ -181,6 +181,10 @@ void prepareResults(Plan &plan, Step &step, const c10::FunctionSchema &schema, c
   }
 }
 
+/// Whether an operator takes for its result, on the way, one of another shape: losses that reduce first shape it like their inputs, which memory that is given
+/// does not allow.
+bool reshapesItsResult(const c10::FunctionSchema &schema) { return schema.argumentIndexWithName("reduction").has_value(); }
+
 /// The `out=` overload with the same arguments, if every result is one tensor with memory before the call.
 void findOut(Plan &plan, Step &step, const c10::FunctionSchema &schema) {
   for (const Result &result : step.results) {
@@ -189,7 +193,7 @@ void findOut(Plan &plan, Step &step, const c10::FunctionSchema &schema) {
       return;
     }
   }
-  if (step.results.empty()) {
+  if (step.results.empty() || reshapesItsResult(schema)) {
     return;
   }
   auto &dispatcher = c10::Dispatcher::singleton();

@@ -1,7 +1,7 @@
 # RUN: %python %s
 # REQUIRES: torch, aten
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Results that are views of later results, that repeat their elements, and that have none, on emulated ranks. With the argument `all`, on all
+"""Results that are views of later results, that repeat their elements, that have none, or that operators make in odd ways, on emulated ranks. With the argument `all`, on all
 numbers of ranks."""
 import os
 import sys
@@ -12,6 +12,7 @@ import emulated  # noqa: E402
 model = os.path.join(emulated.SOURCE, "test", "Integration", "Inputs", "odd_results.py")
 PROGRAMS = {"view_before_base": (2,), "overlapping_view_first": (3,), "other_type_first": (2,), "view_of_argument_first": (3,), "expanded": (1, 2),
             "expanded_before_base": (3,), "lazy_bits": (2,), "own_argument_changed": (3,),
+            "losses": (2,), "memory_formats": (3,), "optimizer_step": (2,),
             "empty": (1, 2, 3, 4), "empty_between_two": (1, 3)}  # fmt: skip
 every = (1, 2, 3, 4, 5, 6, 8) if sys.argv[1:] == ["all"] else ()
 emulated.main({f"{name}.w{w}": {"function": f"{model}:{name}", "inputs": f"{model}:inputs", "world-size": w}

@@ -5,6 +5,7 @@
 Run with PYTHONPATH=runtime/torch, PKB_LIBRARY_DIR set to the folder of the built libraries, and PKB_OPT naming pkb-opt.
 """
 
+import functools
 import os
 import pathlib
 import tempfile
@@ -32,6 +33,10 @@ def solution(x):
 def inputs(rank, world_size, device, trial=0):
     return (torch.full((4, 8), rank + 1.0 + trial, device=device),)
 """
+
+
+def inputs_of_a_file(rank, world_size, device, trial=0):
+    return ()
 
 
 @unittest.skipUnless(os.access(os.environ.get("PKB_OPT", ""), os.X_OK), "PKB_OPT names no pkb-opt")
@@ -112,6 +117,11 @@ class Compile(unittest.TestCase):
             pkb.compile("nothing", "nothing")
         with self.assertRaisesRegex(pkb.PkbError, "must be a function at the top level of a file"):
             pkb.compile(lambda x: x, lambda *_: ())
+        with self.assertRaisesRegex(pkb.PkbError, "is not what 'inputs_of_a_file' of .*compile_test.py is; give that"):
+            pkb.compile(functools.wraps(inputs_of_a_file)(lambda *a: ()), inputs_of_a_file)
+        (self.path / "model.py").write_text(MODEL + f"\npkb.compile(solution, inputs, cache_dir={str(self.cache)!r})\n".replace("pkb.", "__import__('pkb')."))
+        with self.assertRaisesRegex(pkb.PkbError, "pkb.compile is called at the top level of .*model.py, which the export .* `if __name__ == '__main__':`"):
+            self.compile_on_ranks()
         self.assertEqual([p for p in self.cache.glob("compiled/*") if p.suffix != ".lock"], [])
 
 

@@ -33,10 +33,17 @@ def compile(fn, inputs, *, group=None, context=None, target=None, cache_dir=None
     Rank 0 exports and compiles, unless the cache (cache_dir, else $PKB_CACHE_DIR, else ~/.cache/pkb) has an artefact made from the same
     sources, arguments, target and compiler; the others wait, at most `timeout` seconds, which each step may take too. A cache that cannot
     be used costs a warning. Arguments outside of what was compiled go to `fn`, counted.
+    The file is imported again, in other processes: what is compiled is what it says, not what this process has made of the function or its module.
     Raises PkbError with the message of the step that failed, on every rank.
     """
     import torch.distributed as dist
 
+    exporter = sys.modules.get(f"{__package__}.export.source")
+    if exporter is not None and exporter.importing:
+        raise native.PkbError(
+            f"pkb.compile is called at the top level of {exporter.importing}, which the export of a function of that file imports again; "
+            "put what is not to run then under `if __name__ == '__main__':`, or the function into a file of its own"
+        )
     job = {"fn": _name(fn), "inputs": _name(inputs)}
     if context is None and dist.is_available() and dist.is_initialized():
         key = group if group is not None else dist.group.WORLD
@@ -67,6 +74,11 @@ def _name(function):
     name = getattr(function, "__qualname__", "")
     if not path or not os.path.isfile(path) or "<" in name:
         raise native.PkbError(f"{reprlib.repr(function)} must be a function at the top level of a file, or FILE.py:NAME")
+    found = sys.modules.get(function.__module__)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    if found is not function and function.__module__ in sys.modules:
+        raise native.PkbError(f"{reprlib.repr(function)} is not what '{name}' of {path} is; give that, or put the wrapper into a file under its own name")
     return f"{os.path.abspath(path)}:{name}"
 
 

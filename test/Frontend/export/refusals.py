@@ -51,6 +51,20 @@ class HostReadTest(ExportTest):
             with self.subTest(line):
                 self.check_read(line, name, text)
 
+    def test_what_torch_says_of_the_cpu_is_put_into_words(self):
+        message = self.refused("""
+            def solution(x):
+                norm = torch.nn.SyncBatchNorm(4, device=x.device)
+                return norm(x)  # here
+            """)
+        self.assertIn("operator aten::batch_norm_stats has no CPU kernel, and a program is captured on CPU tensors", message)
+        message = self.refused("""
+            def solution(x):
+                dist.all_reduce(x)
+                return torch.func.vmap(lambda row: row * 2)(x)  # here
+            """)
+        self.assertIn(f"a function under torch.func.vmap cannot be captured; write its batch dimension out at {self.line_of('# here')}", message)
+
     def test_near_misses_are_exported(self):
         """Constants read on the host, fixed indices, masked writes of one value, values exchanged between constants."""
         self.export("""

@@ -106,3 +106,27 @@ def empty_between_two(x, rows, columns):
         dist.recv(columns, 0)
         dist.recv(x, 0)
     return x, rows, columns
+
+
+def losses(x, *_):
+    """Operators that reduce what they first shape like their inputs."""
+    dist.all_reduce(x)
+    y, f = x * 0.5, torch.nn.functional
+    one = f.mse_loss(x, y), f.mse_loss(x, y, reduction="sum"), f.mse_loss(x, y, reduction="none"), f.smooth_l1_loss(x, y), f.huber_loss(x, y)
+    return *one, f.soft_margin_loss(x, y.sign()), f.binary_cross_entropy(x.sigmoid(), y.sigmoid()), f.l1_loss(x, y)
+
+
+def memory_formats(x, *_):
+    dist.all_reduce(x)
+    image = x.view(1, 2, 3, 4)
+    turned = image.contiguous(memory_format=torch.channels_last)
+    return turned, torch.zeros_like(image, memory_format=torch.channels_last), (image * 2).to(memory_format=torch.channels_last), turned + 1
+
+
+def optimizer_step(x, *_):
+    weight = torch.nn.Parameter(x.clone())
+    optimizer = torch.optim.AdamW([weight], lr=1e-2)
+    (weight * weight).sum().backward()
+    dist.all_reduce(weight.grad)
+    optimizer.step()
+    return weight.detach()

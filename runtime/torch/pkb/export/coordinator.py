@@ -9,6 +9,7 @@ meeting can be completed. Timeouts are only for ranks that compute for ever.
 import ctypes
 import faulthandler
 import os
+import re
 import selectors
 import shutil
 import signal
@@ -123,9 +124,18 @@ def _describe(error):
     from .sites import user_frame_of_traceback
 
     lines = str(error).strip().splitlines()
-    text = f"{type(error).__name__}: {lines[0]}" if lines else type(error).__name__
+    text = f"{type(error).__name__}: {_in_words(lines[0])}" if lines else type(error).__name__
     where = user_frame_of_traceback(error.__traceback__)
     return f"{text} at {where}" if where else text
+
+
+def _in_words(text):
+    """What torch says of a program that runs on CPU tensors, as it concerns one that is meant for GPUs."""
+    if missing := re.match(r"Could not run '([^']+)' with arguments from the 'CPU' backend", text):
+        return f"operator {missing[1]} has no CPU kernel, and a program is captured on CPU tensors; use operators that have one"
+    if "BatchedTensorImpl" in text:
+        return "a function under torch.func.vmap cannot be captured; write its batch dimension out"
+    return text
 
 
 class _Coordinator:

@@ -266,6 +266,7 @@ def install_cuda_stubs(rank):
     cuda = torch.cuda
     cuda.is_available = lambda: True
     cuda.is_initialized = lambda: True
+    cuda.is_current_stream_capturing = lambda: False
     cuda.device_count = lambda: rank.world_size
     cuda.current_device = lambda: _State.index
     cuda.set_device = set_device

@@ -186,7 +186,7 @@ class Replayer:
         if kind == "layout":
             return getattr(torch, x)
         if kind == "mf":
-            return getattr(torch, x + "_format")
+            return getattr(torch, x if x.startswith("channels_last") else x + "_format")
         if kind == "list":
             return [self._value(i) for i in x]
         raise ExportError(f"argument kind {kind!r} is not known; the bundle may come from a newer pkb")

@@ -46,6 +46,9 @@ def module_root(path):
     return folder, name
 
 
+importing = None  # the file whose top level is run now
+
+
 def load(ref, flag):
     """Import the file (once per process) and return the function. Raises InputError, or what the file itself raises."""
     root, name = module_root(ref.path)
@@ -63,12 +66,16 @@ def load(ref, flag):
             raise InputError(f"{flag}: {ref.path} is not a Python file")
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module
+        global importing
+        importing = ref.path
         try:
             spec.loader.exec_module(module)
         except SyntaxError as e:
             raise InputError(f"{flag}: {ref.path}:{e.lineno}: {e.msg}") from e
         except ImportError as e:
             raise InputError(f"{flag}: {ref.path} cannot be imported: {e}") from e
+        finally:
+            importing = None
     value = module
     for part in ref.qualname.split("."):
         value = getattr(value, part, None)
