@@ -148,6 +148,9 @@ pkb_status pkb_context_synchronize(pkb_context *context, void *stream) {
   driver->ctx_set_current(context->cuda);
   pkb_cu_result result = driver->stream_synchronize(static_cast<pkb_cu_stream>(stream));
   std::string deferred = context->takeDeferredError();
+  if (!context->lost()) {
+    context->checkOrder();
+  }
   if (context->lost() || context->reported()) {
     return setLastError(PKB_ERROR_PEER_LOST, context->lostText());
   }

@@ -30,6 +30,7 @@ std::string listOf(const std::vector<int> &ranks) {
 
 uint64_t pkb_context::nameProgram(const std::string &id, const std::string &name) {
   uint64_t key = hashOf(id + name);
+  std::lock_guard<std::mutex> lock(groupsMutex); // the watchdog names programs
   programNames[key] = cat("'", name, "' ", id.substr(0, 12));
   return key;
 }
@@ -49,6 +50,10 @@ RankGroup &pkb_context::group(const std::vector<int> &ranks) {
   auto fresh = std::make_unique<RankGroup>();
   fresh->ranks = ranks;
   fresh->agreements = std::make_unique<Agreements>(*bootstrap, ranks);
+  fresh->member = size_t(std::find(ranks.begin(), ranks.end(), rank) - ranks.begin());
+  if (ranks.size() > 1) {
+    fresh->order = std::make_unique<CallOrder>(*bootstrap, ranks);
+  }
   // The second one is spare: a first call on another stream, say while a graph is captured, then needs no meeting.
   for (int i = 0; i < 2; ++i) {
     fresh->channels.push_back(makeChannel(ranks));
@@ -79,7 +84,7 @@ void pkb_context::mispaired(const RankGroup &group, size_t index, uint64_t progr
   fail(PKB_ERROR_PEER_LOST, lostText());
 }
 
-Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, uint64_t program, bool capturing) {
+size_t pkb_context::channel(RankGroup &group, pkb_cu_stream stream, uint64_t program, bool capturing) {
   Agreements &agreed = *group.agreements;
   size_t before = 0, index = Agreements::kMaxChannels;
   for (size_t i = 0; i < group.channels.size(); ++i) {
@@ -88,7 +93,7 @@ Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, uint64_t p
     if (channel.taken && channel.stream == stream) {
       index = i;
       if (known) {
-        return *group.channels[i];
+        return i;
       }
     }
     before += known && channel.stream != nullptr;
@@ -125,5 +130,33 @@ Channel &pkb_context::channel(RankGroup &group, pkb_cu_stream stream, uint64_t p
   channel.taken = true;
   channel.stream = stream;
   channel.programs.push_back(program);
-  return channel;
+  return index;
+}
+
+void pkb_context::checkOrder() {
+  std::string text;
+  {
+    std::lock_guard<std::mutex> lock(groupsMutex);
+    for (auto &group : groups) {
+      CallOrder::Difference difference;
+      for (size_t index = 0; group->order && index < group->channels.size() && text.empty(); ++index) {
+        if (!group->order->find(index, group->member, difference)) {
+          continue;
+        }
+        auto nameOf = [&](uint64_t key) {
+          auto known = programNames.find(key);
+          return known == programNames.end() ? std::string("another program") : known->second;
+        };
+        std::string theirs = cat("rank ", group->ranks[difference.other]), where = cat(" on stream ", index, " of ranks ", listOf(group->ranks));
+        text = difference.mine ? cat("rank ", rank, "'s call ", difference.number, where, " is of ", nameOf(difference.mine), ", ", theirs, "'s of ",
+                                     nameOf(difference.theirs))
+                               : cat("rank ", rank, " and ", theirs, " have called different programs", where, " before call ", difference.number);
+      }
+    }
+  }
+  if (!text.empty() && !lost()) {
+    abort(text + "; their results are not right: make calls in the same order on all ranks");
+    tellPeers();
+    bootstrap->hangUp();
+  }
 }

@@ -28,6 +28,7 @@ struct Channel {
   pkb_cu_stream stream = nullptr;
   bool taken = false;              // bound to `stream`; otherwise a spare
   std::vector<uint64_t> programs;  // keys of those that have been called on it, in that order
+  uint64_t calls = 0, digest = 0;  // how many, and of which programs
   std::atomic<uint64_t> issued{0}; // launches enqueued outside of graph capture, for the watchdog
 };
 
@@ -49,6 +50,21 @@ struct RankGroup {
   std::vector<int> ranks;
   std::vector<std::unique_ptr<Channel>> channels;
   std::unique_ptr<Agreements> agreements; // which stream of one rank is which of another
+  std::unique_ptr<CallOrder> order;       // and what they call there; null: one rank
+  size_t member = 0;                      // the own place among `ranks`
+
+  /// A call of the program `key` on channel `index`. `capturing`: into a graph, whose replays nobody counts.
+  void note(size_t index, uint64_t key, bool capturing) {
+    if (!order) {
+      return;
+    }
+    Channel &channel = *channels[index];
+    if (__builtin_expect(capturing, 0)) {
+      order->leaveOut(index, member);
+    }
+    channel.digest = (channel.digest ^ key) * 0x9E3779B97F4A7C15;
+    order->write(index, member, ++channel.calls, channel.digest, key);
+  }
 };
 
 /// Name of the step in which ranks agree that a call's arguments do not fit; the call's number follows.
@@ -69,9 +85,9 @@ struct pkb_context {
 
   /// The group with these ranks; made on first use, with one channel and one spare. Collective over `ranks`.
   pkb_rt::RankGroup &group(const std::vector<int> &ranks);
-  /// The group's channel for calls of `program` (a key of nameProgram) on `stream`. A new one is made together with the other ranks, which is not possible
+  /// The number of the group's channel for calls of `program` (a key of nameProgram) on `stream`. A new one is made together with the other ranks, which is not possible
   /// while the stream is being captured. Throws PKB_ERROR_PEER_LOST, and leaves, if other ranks call programs on their streams in another order.
-  pkb_rt::Channel &channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, uint64_t program, bool capturing);
+  size_t channel(pkb_rt::RankGroup &group, pkb_cu_stream stream, uint64_t program, bool capturing);
   /// The key of a program, the same on all ranks.
   uint64_t nameProgram(const std::string &id, const std::string &name);
 
@@ -109,6 +125,8 @@ struct pkb_context {
   /// A call that this rank's arguments do not fit, with the reason. Returns when all ranks have refused it; throws
   /// PKB_ERROR_PEER_LOST, and aborts the context, if some have accepted it.
   void agreeOnRefusal(const std::string &reason);
+  /// Aborts the context if another rank has called other programs on a stream than this one, or in another order.
+  void checkOrder();
   /// Calls so far, accepted or refused by all; written by the user's thread alone.
   std::atomic<uint64_t> calls{0};
   void countCall() { calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_release); }

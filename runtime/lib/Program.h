@@ -103,6 +103,7 @@ struct CallGraphPlan;
 struct StreamBinding {
   pkb_cu_stream stream = nullptr;
   std::vector<Channel *> channels; // per entry of Program::groups
+  std::vector<size_t> channelNumbers;
   pkb_cu_ptr workspace = 0;
   std::vector<unsigned char> params;
   int32_t directCalls = 0; // made without a graph, so that operators have set themselves up

@@ -194,7 +194,8 @@ StreamBinding *pkb_program::bind(pkb_cu_stream stream, bool capturing) {
     }
   }
   for (RankGroup *group : groups) {
-    binding->channels.push_back(&context.channel(*group, stream, key, capturing));
+    binding->channelNumbers.push_back(context.channel(*group, stream, key, capturing));
+    binding->channels.push_back(group->channels[binding->channelNumbers.back()].get());
   }
   if (manifest.workspaceBytes > 0) {
     spareWorkspaces.pop_back(); // now the binding's
@@ -315,6 +316,9 @@ pkb_status pkb_program::call(pkb_cu_stream stream, const pkb_tensor *inputs, int
   sources[workspaceSource] = reinterpret_cast<char *>(binding->workspace);
   if (manifest.meets) {
     context.countCall(); // also on a rank that is in no group: refusals are agreed on by all
+  }
+  for (size_t i = 0; i < groups.size(); ++i) {
+    groups[i]->note(binding->channelNumbers[i], key, capturing != 0);
   }
   pkb_status status = PKB_OK;
   if (CallGraph *graph = graphPlan && !capturing ? graphOf(*binding) : nullptr) {

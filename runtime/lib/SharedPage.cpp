@@ -115,4 +115,42 @@ bool Agreements::find(uint64_t key, Entry &entry) {
   return standing != 0;
 }
 
+CallOrder::CallOrder(Bootstrap &bootstrap, const std::vector<int> &ranks)
+    : members(ranks.size()), page(bootstrap, ranks, sizeof(List) * members * Agreements::kMaxChannels, "the order of calls") {}
+
+void CallOrder::write(size_t channel, size_t member, uint64_t number, uint64_t digest, uint64_t key) {
+  Call &call = list(channel, member).calls[number % kKept];
+  __atomic_store_n(&call.key, key, __ATOMIC_RELAXED);
+  __atomic_store_n(&call.mark, number << kDigestBits | digest >> (64 - kDigestBits), __ATOMIC_RELEASE);
+}
+
+void CallOrder::leaveOut(size_t channel, size_t member) { __atomic_store_n(&list(channel, member).leftOut, 1, __ATOMIC_RELAXED); }
+
+bool CallOrder::find(size_t channel, size_t member, Difference &difference) const {
+  const List &mine = list(channel, member);
+  bool found = false, before = false;
+  for (size_t other = 0; other < members; ++other) {
+    const List &theirs = list(channel, other);
+    if (other == member || __atomic_load_n(&mine.leftOut, __ATOMIC_RELAXED) || __atomic_load_n(&theirs.leftOut, __ATOMIC_RELAXED)) {
+      continue;
+    }
+    auto markOf = [](const List &list, uint64_t number) { return __atomic_load_n(&list.calls[number % kKept].mark, __ATOMIC_ACQUIRE); };
+    for (size_t slot = 0; slot < kKept; ++slot) {
+      uint64_t a = markOf(mine, slot), b = markOf(theirs, slot), number = a >> kDigestBits;
+      if (a == b || a == 0 || b == 0 || number != b >> kDigestBits || (found && difference.number < number)) {
+        continue;
+      }
+      uint64_t last = markOf(mine, number - 1);
+      before = number == 1 || (last >> kDigestBits == number - 1 && last == markOf(theirs, number - 1));
+      difference = {other, number, 0, 0};
+      if (before) {
+        difference.mine = __atomic_load_n(&mine.calls[slot].key, __ATOMIC_RELAXED);
+        difference.theirs = __atomic_load_n(&theirs.calls[slot].key, __ATOMIC_RELAXED);
+      }
+      found = true;
+    }
+  }
+  return found;
+}
+
 } // namespace pkb_rt

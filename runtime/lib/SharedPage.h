@@ -75,6 +75,40 @@ private:
   SharedPage page;
 };
 
+/// Which programs each rank of a group calls on its channels, one after the other. Nobody waits for it: who looks finds out that ranks differ.
+class CallOrder {
+public:
+  CallOrder(Bootstrap &bootstrap, const std::vector<int> &ranks);
+
+  /// Call `number` of a member on a channel, counted from 1, of program `key`; `digest` is one of all keys up to that.
+  void write(size_t channel, size_t member, uint64_t number, uint64_t digest, uint64_t key);
+  /// The calls of a member are no longer all that its device sees: a graph of them is replayed.
+  void leaveOut(size_t channel, size_t member);
+
+  /// The first call known in which another member's list differs from that of `member`.
+  struct Difference {
+    size_t other = 0;
+    uint64_t number = 0;
+    uint64_t mine = 0, theirs = 0; // keys; 0: the difference lies before the calls that are still known
+  };
+  bool find(size_t channel, size_t member, Difference &difference) const;
+
+private:
+  static constexpr size_t kKept = 256; // calls of a channel
+  static constexpr int kDigestBits = 40;
+  struct Call {
+    uint64_t mark, key; // mark: the low 24 bits of the number, then of the digest; 0: not yet written
+  };
+  struct List {
+    uint64_t leftOut;
+    Call calls[kKept];
+  };
+  List &list(size_t channel, size_t member) const { return static_cast<List *>(page.data())[channel * members + member]; }
+
+  size_t members;
+  SharedPage page;
+};
+
 } // namespace pkb_rt
 
 #endif // PKB_RUNTIME_LIB_SHAREDPAGE_H

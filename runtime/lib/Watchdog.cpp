@@ -46,6 +46,7 @@ void pkb_context::watch() {
     }
     if (!closing && !lost()) {
       watchRefusals();
+      checkOrder();
     }
     if (Clock::now() < next || closing) {
       continue;

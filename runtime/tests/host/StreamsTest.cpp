@@ -69,6 +69,9 @@ public:
     ASSERT_EQ(driver->graph_launch(graphs.back(), streams[first.stream]), 0);
   }
 
+  /// Launches the last graph again.
+  void replay() { ASSERT_EQ(driver->graph_launch(graphs.back(), streams[memory.back().what.stream]), 0); }
+
   /// All sums are right.
   void check() {
     for (pkb_cu_stream stream : streams) {
@@ -102,7 +105,7 @@ private:
   static int number(First first, size_t i) { return first.program * 100 + first.stream * 10 + int(i % 7); }
   struct Memory {
     std::unique_ptr<Floats> in, out;
-    First first;
+    First what;
   };
   const pkb_driver *driver;
   Rank &r;
@@ -111,8 +114,8 @@ private:
   std::vector<pkb_cu_graph_exec> graphs;
 };
 
-/// `body` on ranks with three programs 'p0', 'p1', 'p2'.
-void onCallers(int size, const std::function<void(int, Caller &)> &body) {
+/// `body` on ranks with three programs 'p0', 'p1', 'p2', of sizes of their own, or of one.
+void onCallers(int size, const std::function<void(int, Caller &)> &body, bool alike = false) {
   TempDir dir;
   Machine machine(size, [](pkb_emu_options &options) { options.idle_s = 60; });
   std::vector<std::string> files;
@@ -120,7 +123,7 @@ void onCallers(int size, const std::function<void(int, Caller &)> &body) {
     AllReduce program;
     program.ranks = size;
     program.name = "p" + std::to_string(i);
-    program.length = 300 + 100 * i;
+    program.length = 300 + (alike ? 0 : 100 * i);
     files.push_back(dir.write(program.name + ".cu", program.text()));
   }
   std::string meet = dir.make("meet");
@@ -133,10 +136,10 @@ void onCallers(int size, const std::function<void(int, Caller &)> &body) {
 }
 
 /// All ranks are told `part` within seconds.
-void expectAllTold(int size, const std::function<Order(int)> &orderOf, const std::string &part) {
+void expectAllTold(int size, const std::function<Order(int)> &orderOf, const std::string &part, bool alike = false) {
   auto begin = std::chrono::steady_clock::now();
   std::vector<std::string> told(static_cast<size_t>(size));
-  onCallers(size, [&](int rank, Caller &caller) { told[size_t(rank)] = caller.untilLost(orderOf(rank)); });
+  onCallers(size, [&](int rank, Caller &caller) { told[size_t(rank)] = caller.untilLost(orderOf(rank)); }, alike);
   for (const std::string &text : told) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   }
@@ -194,6 +197,45 @@ TEST_P(Streams, a_program_on_two_streams_in_another_order_is_an_error_on_all) {
   expectAllTold(
       GetParam(), [=](int rank) { return rank == last ? Order{{0, 0}, {1, 1}, {2, 1}, {2, 0}} : Order{{0, 0}, {1, 1}, {2, 0}, {2, 1}}; },
       "makes its first call of 'p2' ");
+}
+
+/// Programs of one size, all called before: their kernels meet in any order, and only the order of the calls tells that they take each other's data.
+TEST_P(Streams, known_programs_in_another_order_are_an_error_on_all) {
+  int last = GetParam() - 1;
+  auto orderOf = [=](int rank) {
+    Order order;
+    for (int i = 0; i < 300; ++i) {
+      order.push_back({i % 2, 0});
+    }
+    order.push_back({rank == last ? 1 : 0, 0});
+    order.push_back({rank == last ? 0 : 1, 0});
+    return order;
+  };
+  expectAllTold(GetParam(), orderOf, "call 301 on stream", true);
+}
+
+TEST_P(Streams, a_call_that_one_rank_leaves_out_is_an_error_on_all) {
+  int last = GetParam() - 1;
+  auto orderOf = [=](int rank) { return rank == last ? Order{{0, 0}, {1, 0}, {1, 0}, {0, 0}} : Order{{0, 0}, {1, 0}, {0, 0}, {1, 0}, {0, 0}}; };
+  expectAllTold(GetParam(), orderOf, "'s call 3 on stream", true);
+}
+
+/// A graph that is replayed stands for calls that are not counted.
+TEST_P(Streams, one_rank_may_replay_what_the_others_call) {
+  onCallers(GetParam(), [&](int rank, Caller &caller) {
+    for (int round = 0; round < 3; ++round) {
+      for (int program = 0; program < 2; ++program) {
+        if (rank == 0) {
+          ASSERT_NO_FATAL_FAILURE(caller.capture({program, 1}));
+          ASSERT_NO_FATAL_FAILURE(caller.replay());
+        } else {
+          ASSERT_EQ(caller.call({program, 1}), PKB_OK) << pkb_last_error();
+          ASSERT_EQ(caller.call({program, 1}), PKB_OK) << pkb_last_error();
+        }
+      }
+      ASSERT_NO_FATAL_FAILURE(caller.check());
+    }
+  });
 }
 
 INSTANTIATE_TEST_SUITE_P(Ranks, Streams, testing::Values(2, 3), [](const auto &info) { return std::to_string(info.param); });
