@@ -18,6 +18,8 @@ for w in (1, 4, 5, 6, 8):
     jobs[f"transposed_exchange.w{w}"] = {"function": f"{SOURCE}:transposed_exchange", "inputs": f"{SOURCE}:transposed_exchange_inputs",
                                          "world-size": w}
 one_launch = {name: ["launch"] for name in jobs}
+jobs |= {f"{name}.w{w}": {"function": f"{SOURCE}:{name}", "inputs": f"{SOURCE}:{name}_inputs", "world-size": w}
+         for name in elementwise.PARTLY for w in (2, 3)}
 wrong = emulated.check(jobs, steps=one_launch)
 some = {name: jobs[name] for name in jobs if name.endswith(".w3")}
 wrong |= {f"{name}.ldst": why for name, why in emulated.check(some, trials=1, options="mechanism=ldst", steps=one_launch).items()}

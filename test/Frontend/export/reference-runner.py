@@ -81,6 +81,26 @@ class ReferenceTest(ExportTest):
         outputs = index["trials"][0]["ranks"][1]["outputs"]
         self.assertEqual([(o["rounding"], o["selected"]) for o in outputs], [(False, True), (False, False), (True, True), (False, False), (True, True)])
 
+    def test_scalar_operands_of_a_wider_dtype(self):
+        """A scalar tensor that is rounded to the dtype of its neighbour counts; what is not converted, or is a number of Python, does not."""
+        bundle = self.export("""
+            def solution(x, y, z):
+                s = x * z
+                a = y.clone()
+                a.mul_(x)
+                return (s, torch.add(x, z, alpha=3), x.clone().mul_(z), z - x, x.sum(dtype=torch.bfloat16), torch.where(x > 0, x, z) * x,
+                        torch._foreach_mul([x], z)[0], s.double().to(torch.bfloat16) + 1,
+                        x * 1.1, x * y, y * z, z * z.double(), a, x.float() * z, F.layer_norm(x, (4,), y[0], y[1]))
+            """, inputs="""
+            def inputs(rank, world_size, device, trial=0):
+                x = numbers(rank, trial, 6, 4, device=device, dtype=torch.bfloat16)
+                return x, numbers(rank, trial, 6, 4, device=device), numbers(rank, trial, 1, device=device)[0]
+            """)
+        index, _ = self.reference(bundle)
+        outputs = index["trials"][0]["ranks"][0]["outputs"]
+        self.assertEqual([o["roundings"] for o in outputs], [1, 1, 1, 1, 0, 1, 1, 3] + [0] * 5 + [0, 0])
+        self.assertEqual([o["roundoff"] for o in outputs[:4]], [2.0**-8] * 4)
+
     def test_seed_and_random(self):
         """--random replaces the numbers, the seed changes them, and both are in the bundle."""
         bundle = self.export("def solution(x):\n    return x.clone()\n", random=True, seed=3, inputs="""

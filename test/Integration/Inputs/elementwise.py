@@ -93,4 +93,43 @@ def integers_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 50) * 1000).to(torch.int32), (_tensor(rank, trial, device, 50, seed=6) * 1000).to(torch.int32)
 
 
-PROGRAMS = ("residual", "scaled_maximum", "gather_activation", "scatter_gradient", "transposed_exchange", "gather_columns", "integers")
+def scalar_operands_bf16(x, scale):
+    """A float32 scalar tensor beside bf16: of no weight in the dtype of the result, and on a GPU rounded to it before the operator."""
+    top = x.clone()
+    dist.all_reduce(top, op=dist.ReduceOp.MAX)
+    return top * scale, top / scale, torch.add(top, scale, alpha=3), scale - top
+
+
+def scalar_operands_bf16_inputs(rank, world_size, device, trial=0, dtype="bf16"):
+    shared = torch.Generator().manual_seed(trial)
+    return _tensor(rank, trial, device, 90, 80, dtype=dtype), torch.randn((), generator=shared).to(device)
+
+
+def scalar_operands_f16(x, scale):
+    """The same of f16; before the collective, too."""
+    total = x * scale
+    dist.all_reduce(total)
+    return total * scale, torch.maximum(total, scale)
+
+
+def scalar_operands_f16_inputs(rank, world_size, device, trial=0):
+    return scalar_operands_bf16_inputs(rank, world_size, device, trial, "f16")
+
+
+def clipped(first, second):
+    """Gradients scaled in place by a coefficient of the norm over all ranks, as torch.nn.utils.clip_grad_norm_ has it."""
+    total = first.float().square().sum() + second.float().square().sum()
+    dist.all_reduce(total)
+    coefficient = torch.clamp(1 / (total.sqrt() + 1e-6), max=1.0)
+    first.mul_(coefficient)
+    torch._foreach_mul_([second], coefficient)
+    return total
+
+
+def clipped_inputs(rank, world_size, device, trial=0):
+    return _tensor(rank, trial, device, 33, 9, dtype="bf16"), _tensor(rank, trial, device, 70, dtype="f16", seed=2)
+
+
+PROGRAMS = ("residual", "scaled_maximum", "gather_activation", "scatter_gradient", "transposed_exchange", "gather_columns", "integers",
+            "scalar_operands_bf16", "scalar_operands_f16")
+PARTLY = ("clipped",)  # where some of the operators stay calls of ATen

@@ -7,14 +7,17 @@ For each storage these facts are carried through the events: `rounding`, whether
 minimum or maximum, which leaves open which of two equal values (+0 and -0) and which NaN it gives; `terms`, the number of
 roundings on the longest way to an element as an error bound counts them (a sum of n values adds n - 1, every other
 floating-point operation adds 1 to the largest count among its operands: with the accumulator's precision); `roundings`, how many
-times a value on the way was rounded to the dtype it was stored in, the last time not counted; and `roundoff`, the largest unit
-roundoff among those dtypes.
+times a value on the way was rounded to the dtype it was stored in, or converted to before an operator computed with it, the last
+time not counted; and `roundoff`, the largest unit roundoff among those dtypes.
 """
 
 from dataclasses import dataclass, replace
 from math import prod
 
+import torch
+
 from .data import DTYPES
+from .replay import overload_of, value_tensors
 
 # Operators that move, select or compare values without rounding them, whatever their dtype.
 EXACT = frozenset(
@@ -84,12 +87,39 @@ def summed_terms(record, event):
     return max(ins // max(max(outs, default=1), 1), 1)
 
 
+def _converted_to(record, event, results):
+    """The dtype (torch's name) to which an operator rounds an operand before it computes with it, or None.
+
+    Of a tensor of no dimension beside others the dtype does not count for that of the computation: on a GPU ATen rounds
+    bfloat16 * float32 scalar tensor to bfloat16 first (TensorIterator). On a CPU some operators take the scalar as it is.
+    """
+    tensors = record["tensors"]
+    floats = [tensors[t] for v in event["args"] + [v for _, v in event["kwargs"]] for t in value_tensors(v) if _floating(record, t)]
+    given = next((v["dtype"] for k, v in event["kwargs"] if k == "dtype" and "dtype" in v), None)  # sum(x, dtype=...)
+    into = given
+    if into is None and _is_pointwise(event):
+        # What is written in place may be narrower than what it was computed in, a new tensor is not.
+        candidates = [t for t in floats if t["sizes"]] if event["mutates"] else [tensors[t] for t in results]
+        into = min((t["dtype"] for t in candidates), key=_roundoff, default=None)
+    return into if any(_roundoff(t["dtype"]) < _roundoff(into) for t in floats) else None
+
+
+def _is_pointwise(event):
+    name = event["op"].split("::")[1]
+    return name == "rsub" or name.startswith("_foreach_") or torch.Tag.pointwise in overload_of(event).tags
+
+
 # Unit roundoff by dtype: half of a unit in the last place, relative.
 ROUNDOFF = {
     "float64": 2.0**-53, "complex128": 2.0**-53, "float32": 2.0**-24, "complex64": 2.0**-24, "float16": 2.0**-11,
     "complex32": 2.0**-11, "bfloat16": 2.0**-8, "float8_e4m3fn": 2.0**-4, "float8_e4m3fnuz": 2.0**-4, "float8_e5m2": 2.0**-3,
     "float8_e5m2fnuz": 2.0**-3, "float8_e8m0fnu": 2.0**-1,
 }  # fmt: skip
+
+
+def _roundoff(dtype):
+    """0 for what is no float."""
+    return ROUNDOFF.get(dtype, 0.0)
 
 
 @dataclass(frozen=True)
@@ -112,11 +142,11 @@ class Facts:
         """With one more operation that adds up `terms` values and stores the result as `dtype` (torch's name)."""
         return replace(
             self, rounding=True, terms=self.terms + max(terms - 1, 1), rounded=self.rounded + 1,
-            roundoff=max(self.roundoff, ROUNDOFF.get(dtype, 0.0)),
+            roundoff=max(self.roundoff, _roundoff(dtype)),
         )  # fmt: skip
 
     def narrowed(self, dtype):
-        """After a conversion to a less precise `dtype`: right to the bit if its operand was, but a rounding all the same."""
+        """After a conversion to a less precise `dtype`: right to the bit if the value was, but a rounding all the same."""
         return replace(self, rounded=self.rounded + 1, roundoff=max(self.roundoff, ROUNDOFF[dtype]))
 
     def choosing(self):
@@ -146,8 +176,6 @@ def analyse(record):
             sid = tensors[t]["storage"]
             state[sid] = state[sid].joined(facts)
 
-    from .replay import value_tensors
-
     for event in record["events"]:
         if event["kind"] == "op":
             operands = [t for v in event["args"] + [v for _, v in event["kwargs"]] for t in value_tensors(v)]
@@ -159,11 +187,14 @@ def analyse(record):
             is_view = not event["mutates"] and all(tensors[t]["storage"] in aliases for t in results)
             floating = [t for t in made if _floating(record, t)]
             if (name not in EXACT or _accumulates(event, name)) and not is_view and floating:
+                if into := _converted_to(record, event, floating):
+                    facts = facts.narrowed(into)
                 facts = facts.after(summed_terms(record, event), tensors[floating[0]]["dtype"])
             elif floating and not is_view:
                 into = tensors[floating[0]]["dtype"]
-                sources = [ROUNDOFF.get(tensors[t]["dtype"], 0.0) for t in operands if t not in event["mutates"]]
-                if max(sources, default=ROUNDOFF[into]) < ROUNDOFF[into]:
+                sources = [t for t in operands if t not in event["mutates"]]
+                sources = [t for t in sources if _floating(record, t)] or sources
+                if any(_roundoff(tensors[t]["dtype"]) < ROUNDOFF[into] for t in sources):
                     facts = facts.narrowed(into)
             if name in SELECTING and floating:
                 facts = facts.choosing()

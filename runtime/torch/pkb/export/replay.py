@@ -91,7 +91,7 @@ class Replayer:
             pass  # only recorded when nothing depends on it
         args = [self._value(a) for a in event["args"]]
         kwargs = {k: self._value(v) for k, v in event["kwargs"]}
-        overload = self._overload(event)
+        overload = overload_of(event)
         values = return_values(overload, overload(*args, **kwargs))
         if len(values) != len(event["results"]):
             raise ExportError(f"replay of event {index} ({event['op']}): {len(values)} results, recorded {len(event['results'])}")
@@ -100,12 +100,6 @@ class Replayer:
             for tensor, tid in pairs:
                 if tid is not None:
                     self._bind(index, event, tensor, tid)
-
-    @staticmethod
-    def _overload(event):
-        namespace, name = event["op"].split("::")
-        packet = getattr(getattr(torch.ops, namespace), name)
-        return getattr(packet, event["overload"] or "default")
 
     def _bind(self, index, event, tensor, tid):
         entry = self.record["tensors"][tid]
@@ -217,6 +211,13 @@ def _tree_ids(node):
     from .tree import tensor_ids
 
     return tensor_ids(node)
+
+
+def overload_of(event):
+    """The operator (torch.ops.aten.add.Tensor) of an event of kind "op"."""
+    namespace, name = event["op"].split("::")
+    packet = getattr(getattr(torch.ops, namespace), name)
+    return getattr(packet, event["overload"] or "default")
 
 
 def value_tensors(v):
