@@ -183,6 +183,15 @@ std::optional<StepsDecision> pkb::getStepsDecision(const Remark &remark) {
   return decision;
 }
 
+FileLineColLoc pkb::placeOf(Location loc) {
+  FileLineColLoc place;
+  loc->walk([&](Location inner) {
+    place = dyn_cast<FileLineColLoc>(inner);
+    return place ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return place;
+}
+
 std::string pkb::functionNameOf(Operation *op) {
   auto function = op->getParentOfType<FunctionOpInterface>();
   return function ? function.getName().str() : std::string();

@@ -151,6 +151,12 @@ static bool takesNumbers(aten::CallOp op) {
   return !llvm::all_of(op.getInputs().getTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
+bool pkb::isElementwiseOperator(StringRef callee) {
+  callee.consume_front("aten::");
+  callee.consume_back("_");
+  return functionOf(callee) != Function::Unknown;
+}
+
 bool pkb::isElementwise(aten::CallOp op) {
   if (takesNumbers(op))
     return false;

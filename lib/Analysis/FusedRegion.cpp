@@ -292,14 +292,37 @@ static bool isFusibleCollective(comm::CollectiveOpInterface op, std::string &why
   return true;
 }
 
+/// True if `value` is computed from what the collective gives.
+bool FusedRegion::isBehind(Value value) {
+  SmallVector<Operation *> open{value.getDefiningOp()};
+  llvm::DenseSet<Operation *> looked;
+  while (!open.empty()) {
+    Operation *maker = open.pop_back_val();
+    if (maker == first.getOperation())
+      return true;
+    if (!maker || !looked.insert(maker).second)
+      continue;
+    for (Value operand : maker->getOperands())
+      open.push_back(operand.getDefiningOp());
+  }
+  return false;
+}
+
 LogicalResult FusedRegion::checkElements(std::string &why) {
   Value message = first.getCollectiveInputs().front(), result = first.getCollectiveResults().front();
   if (failed(assign(FusedSide::Message, message, ElementOrder::rowMajor(typeOf(message).getShape()), why)))
     return failure();
   propagate();
   for (Value value : op.getEntry().getTerminator()->getOperands()) {
-    if (leafOf(value) || typeOf(value).getNumElements() != typeOf(result).getNumElements()) {
-      why = "something that is computed before the collective is needed elsewhere, too";
+    int64_t elements = typeOf(value).getNumElements(), given = typeOf(result).getNumElements();
+    if (leafOf(value) || elements != given) {
+      auto call = resolve(value).getDefiningOp<aten::CallOp>();
+      if (!call || !isBehind(value))
+        why = "something that is computed before the collective is needed elsewhere, too";
+      else if (elements < given)
+        why = "only a part of what it gives goes into " + nameOf(call);
+      else
+        why = nameOf(call) + " gives a larger tensor than the collective";
       return failure();
     }
     if (aten::getLayout(typeOf(value)).offset != 0 || !aten::isDense(typeOf(value))) {

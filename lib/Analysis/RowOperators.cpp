@@ -83,6 +83,13 @@ std::optional<RowOperator> pkb::getRowOperator(aten::CallOp call) {
   return op;
 }
 
+bool pkb::isKnownOperator(StringRef callee) {
+  return isElementwiseOperator(callee) ||
+         llvm::is_contained({"aten::sum", "aten::mean", "aten::amax", "aten::amin", "aten::linalg_vector_norm", "aten::_softmax", "aten::_log_softmax",
+                             "aten::native_layer_norm"},
+                            callee);
+}
+
 std::optional<RowShape> pkb::getReducedRows(aten::CallOp call) {
   if (std::optional<RowReduction> reduction = getRowReduction(call))
     return RowShape{reduction->rows, reduction->width};

@@ -33,16 +33,6 @@ LogicalResult Explanation::listen(MLIRContext &context) {
   return remark::enableOptimizationRemarks(context, std::make_unique<Listener>(*this), std::make_unique<remark::RemarkEmittingPolicyAll>(), everything);
 }
 
-/// The innermost place in a file that `loc` names.
-static FileLineColLoc placeOf(Location loc) {
-  FileLineColLoc place;
-  loc->walk([&](Location inner) {
-    place = dyn_cast<FileLineColLoc>(inner);
-    return place ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return place;
-}
-
 std::string Explanation::lineOf(StringRef file, int64_t line) const {
   auto known = sources.find({file.str(), line});
   if (known != sources.end())
@@ -125,6 +115,11 @@ void Explanation::addMechanism(FileLineColLoc place, MechanismDecision mechanism
   for (int64_t row = 0; row < mechanism.group.getNumRows(); ++row)
     entry.group.emplace_back(mechanism.group.getRow(row));
   mechanism.group = {};
+  size_t index = static_cast<size_t>(&entry - collectives.data());
+  if (mechanism.phase == 0)
+    lastKernel = index;
+  else
+    entry.kernelOf = lastKernel;
   entry.mechanism = std::move(mechanism);
 }
 
@@ -235,6 +230,8 @@ json::Value Explanation::toJson() const {
       object[mechanism->unit == MessageUnit::Bytes ? "message_bytes" : "message_rows"] = mechanism->amount;
       object["mechanism"] = xfer::stringifyMechanism(mechanism->taken);
       object["phase"] = mechanism->phase;
+      if (call.kernelOf)
+        object["kernel_of"] = int64_t(*call.kernelOf);
       if (mechanism->exchange >= 0)
         object["exchange"] = mechanism->exchange;
       object["origin"] = originInWords(mechanism->origin);
@@ -264,6 +261,6 @@ json::Value Explanation::toJson() const {
     }
     functions.push_back(std::move(object));
   }
-  return json::Object{{"schema", "pkb-explain"}, {"version", json::Array{1, 1}}, {"program", json::fixUTF8(program)},
+  return json::Object{{"schema", "pkb-explain"}, {"version", json::Array{1, 2}}, {"program", json::fixUTF8(program)},
                       {"calls", countCalls()}, {"functions", std::move(functions)}, {"collectives", std::move(calls)}, {"notes", json::Array(notes)}};
 }

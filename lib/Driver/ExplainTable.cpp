@@ -149,15 +149,20 @@ static Table::Cell whatMoves(const ExplainedCollective &call) {
   return cell;
 }
 
-static Table::Cell whatMovesIt(const ExplainedCollective &call) {
+std::vector<std::string> Explanation::whatMovesIt(const ExplainedCollective &call) const {
   if (!call.mechanism)
     return {"-"};
   Table::Cell cell{xfer::stringifyMechanism(call.mechanism->taken).str()};
   for (const MechanismOption &option : call.mechanism->options)
     if (option.mechanism == call.mechanism->taken && option.predictedUs)
       cell.push_back(formatv("{0:F1} us", *option.predictedUs).str());
-  if (call.mechanism->phase > 0)
-    cell.push_back("in one kernel with the one before");
+  if (call.kernelOf) {
+    const ExplainedCollective &begin = collectives[*call.kernelOf];
+    std::string place = begin.file.empty() ? "an unknown line" : formatv("{0}:{1}", begin.file, begin.line).str();
+    if (!begin.file.empty() && begin.file == call.file)
+      place = formatv("line {0}", begin.line);
+    cell.push_back(formatv("in one kernel with the {0} of {1}", begin.collective, place));
+  }
   if (call.mechanism->origin != MechanismOrigin::Fastest)
     cell.push_back(call.mechanism->origin == MechanismOrigin::Asked ? "as asked for" : "schedule was given");
   return cell;

@@ -8,11 +8,11 @@
 
 #include "passes/Fusion/Alone.h"
 #include "passes/Fusion/Passes.h"
+#include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Remarks.h"
 #include "llvm/ADT/SetVector.h"
 
 #define DEBUG_TYPE "pkb-chain-collectives"
@@ -214,6 +214,13 @@ static Operation *findFirst(Operation *second) {
   return found;
 }
 
+/// "all_reduce (line 12)".
+static std::string nameWithLine(comm::CollectiveOpInterface collective) {
+  std::string name = collective->getName().stripDialect().str();
+  FileLineColLoc place = placeOf(collective.getLoc());
+  return place ? name + " (line " + std::to_string(place.getLine()) + ")" : name;
+}
+
 void ChainCollectivesPass::extend(Operation *second) {
   constexpr size_t mostPhases = 4; // each has buffers and code of its own
   Operation *first = findFirst(second);
@@ -231,7 +238,7 @@ void ChainCollectivesPass::extend(Operation *second) {
   Location loc = after.front().getLoc();
   std::string names;
   for (comm::CollectiveOpInterface collective : before)
-    names += (names.empty() ? "" : ", ") + collective->getName().stripDialect().str();
+    names += (names.empty() ? "" : ", ") + nameWithLine(collective);
   std::string last = after.front()->getName().stripDialect().str();
   if (why.empty() && Link(first, second).join(why))
     remark::passed(loc, remark::RemarkOpts::name("chained").category("fusion"))

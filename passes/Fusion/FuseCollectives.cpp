@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "passes/Fusion/Alone.h"
+#include "passes/Fusion/LeftOut.h"
 #include "passes/Fusion/Passes.h"
 #include "passes/Fusion/RowPhases.h"
 #include "pkb/Analysis/Decisions.h"
@@ -49,7 +50,7 @@ public:
   void commit(comm::FusedOp fused);
   FusionDecision decide() const;
   /// Why something was left out from the start; empty if nothing was that could say why.
-  StringRef whyLeftOut() const { return refusal; }
+  StringRef whyRefused() const { return refusal; }
 
 private:
   bool canConsume(Operation *op, SmallVectorImpl<Operation *> &pulled);
@@ -84,18 +85,6 @@ static bool isFusible(Operation *op) {
     return isElementwise(call) || getReducedRows(call);
   auto view = dyn_cast<aten::AsStridedOp>(op);
   return view && view.getBase().getType().getElementType() == view.getType().getElementType();
-}
-
-/// True if `value` becomes, element by element, the message of a collective: that one's kernel reduces the rows.
-static bool isForMessage(Value value) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    if (isa<comm::CollectiveOpInterface>(user))
-      return true;
-    auto call = dyn_cast<aten::CallOp>(user);
-    bool onward = (call && isElementwise(call)) || isa<aten::AsStridedOp>(user);
-    auto elements = [](Value of) { return cast<RankedTensorType>(of.getType()).getNumElements(); };
-    return onward && elements(user->getResult(0)) == elements(value) && isForMessage(user->getResult(0));
-  });
 }
 
 /// True if `value` exists when the collective is called.
@@ -352,9 +341,7 @@ void FuseCollectivesPass::fuse(comm::CollectiveOpInterface collective) {
       first = why;
     fused.erase();
   } while (candidate.shrink());
-  if (first.empty())
-    first = candidate.whyLeftOut().empty() ? "nothing around it works element by element on what it moves" : candidate.whyLeftOut().str();
-  remarkAlone(collective, first);
+  remarkAlone(collective, whyLeftOut(collective, first.empty() ? candidate.whyRefused() : first));
 }
 
 /// Views as early as their tensors are: the window of a tensor that a kernel reads must be there before it.

@@ -91,6 +91,9 @@ std::optional<StepsDecision> getStepsDecision(const mlir::remark::detail::Remark
 /// The name of the function that `op` is in; empty if it is in none.
 std::string functionNameOf(mlir::Operation *op);
 
+/// The innermost place in a file that `loc` names; null if there is none.
+mlir::FileLineColLoc placeOf(mlir::Location loc);
+
 } // namespace pkb
 
 #endif // PKB_ANALYSIS_DECISIONS_H

@@ -18,6 +18,9 @@ namespace pkb {
 /// result) that buildElementwise can write down. An in-place call counts: its result is the new version.
 bool isElementwise(aten::CallOp call);
 
+/// True if isElementwise accepts some calls of the operator `callee` ("aten::add_").
+bool isElementwiseOperator(llvm::StringRef callee);
+
 /// The function for one element, of the result's element type. `elements` has one value per input of `call`, of the input's element type.
 mlir::Value buildElementwise(mlir::OpBuilder &builder, aten::CallOp call, llvm::ArrayRef<mlir::Value> elements);
 

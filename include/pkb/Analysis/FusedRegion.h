@@ -72,6 +72,7 @@ private:
   llvm::LogicalResult visit(mlir::Value value, std::string &why);
   llvm::LogicalResult visitOperands(aten::CallOp call, const RowOperator &rows, std::string &why);
   bool hasRows(mlir::RankedTensorType window) const;
+  bool isBehind(mlir::Value value);
 
   comm::FusedOp op;
   comm::CollectiveOpInterface first;

@@ -37,6 +37,9 @@ struct RowOperator {
 /// What `call` does to rows; std::nullopt if it is no such operator.
 std::optional<RowOperator> getRowOperator(aten::CallOp call);
 
+/// True if a kernel can compute some calls of the operator `callee` ("aten::sum"): element by element, or by rows.
+bool isKnownOperator(llvm::StringRef callee);
+
 /// How many lanes share one of a block's `rows` rows of `vectors` vectors, in blocks of `threads`: a warp, or as many more as make the block's pass shortest.
 /// A team of more than a warp meets at a barrier wherever it reduces, and has at least 128 lanes, for there are few barriers.
 int64_t rowTeamOf(int64_t rows, int64_t vectors, int64_t threads);

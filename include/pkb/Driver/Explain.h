@@ -25,6 +25,7 @@ struct ExplainedCollective {
   std::vector<std::vector<int64_t>> group; // its rows
   std::optional<MechanismDecision> mechanism; // without its group
   std::optional<FusionDecision> fusion;       // none if nothing was tried
+  std::optional<size_t> kernelOf; // the collective that begins its kernel, by number; none if it does that itself
   std::vector<std::string> shots; // collectives that it was made of for its kernel; empty if it is one itself
   std::vector<std::string> more;  // what else passes said of it
 };
@@ -64,11 +65,13 @@ private:
   const StepsDecision *stepsOf(llvm::StringRef function) const;
   Steps countAfter(llvm::StringRef function) const;
   int64_t countCalls() const;
+  std::vector<std::string> whatMovesIt(const ExplainedCollective &call) const;
   void printFunction(llvm::raw_ostream &os, llvm::StringRef function, bool alone) const;
 
   std::string program;
   SourceLines sources;
   std::vector<ExplainedCollective> collectives; // in the order of the program, function by function
+  std::optional<size_t> lastKernel; // the last of them so far that begins a kernel: what is in one is decided together
   std::vector<StepsDecision> steps;
   std::vector<std::string> notes;
 };

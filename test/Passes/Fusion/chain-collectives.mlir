@@ -17,7 +17,7 @@
 // CHECK: comm.reduce_scatter
 // CHECK: comm.yield %[[S]]
 // CHECK: return %[[R]]
-// REMARK: remark: [Passed] chained | {{.*}}reduce_scatter goes on in the kernel of all_to_all
+// REMARK: remark: [Passed] chained | {{.*}}reduce_scatter goes on in the kernel of all_to_all (line [[#@LINE + 3]])
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @exchange_scatter(%x: tensor<4x6x16xf32>) -> tensor<8x6x4xf32> {
     %0 = comm.all_to_all %x in <[[0, 1]]> : (tensor<4x6x16xf32>) -> tensor<4x6x16xf32>
@@ -44,8 +44,8 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-NEXT: comm.all_to_all
 // CHECK: comm.yield %[[A]], %[[C]]
 // CHECK: return %[[R]]#0, %[[R]]#1
-// REMARK: all_gather goes on in the kernel of reduce_scatter
-// REMARK: all_to_all goes on in the kernel of reduce_scatter, all_gather
+// REMARK: all_gather goes on in the kernel of reduce_scatter (line [[#@LINE + 4]])
+// REMARK: all_to_all goes on in the kernel of reduce_scatter (line [[#@LINE + 3]]), all_gather (line [[#@LINE + 5]])
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @three(%x: tensor<8x4xf32>) -> (tensor<4x4xf32>, tensor<8x4xf32>) {
     %0 = comm.reduce_scatter sum %x in <[[0, 1]]> accumulate f32 : (tensor<8x4xf32>) -> tensor<4x4xf32>
@@ -79,7 +79,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // The second collective is of another group.
 // CHECK-LABEL: func.func @groups
 // CHECK-NOT: comm.fused
-// REMARK: all_reduce does not go on in the kernel of all_reduce: the one before it is of another group
+// REMARK: all_reduce does not go on in the kernel of all_reduce (line [[#@LINE + 3]]): the one before it is of another group
 module attributes {comm.mesh = #comm.mesh<size = 4>} {
   func.func @groups(%x: tensor<64xf32>) -> tensor<64xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1], [2, 3]]> accumulate f32 : tensor<64xf32>
@@ -95,7 +95,7 @@ module attributes {comm.mesh = #comm.mesh<size = 4>} {
 // CHECK: %[[A:.*]] = comm.all_reduce
 // CHECK: aten.call "aten::cumsum"
 // CHECK: comm.fused
-// REMARK: all_reduce does not go on in the kernel of all_reduce: something between the two collectives depends on the first
+// REMARK: all_reduce does not go on in the kernel of all_reduce (line [[#@LINE + 3]]): something between the two collectives depends on the first
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @through_outside(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
@@ -113,7 +113,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK: comm.fused
 // CHECK: comm.all_reduce
 // CHECK: comm.all_reduce
-// REMARK: all_reduce does not go on in the kernel of all_reduce: an exchange of one number for each row does not share a kernel with one of elements
+// REMARK: all_reduce does not go on in the kernel of all_reduce (line [[#@LINE + 4]]): an exchange of one number for each row does not share a kernel with one of elements
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @rows(%x: tensor<8x64xf32>) -> tensor<8x1xf32> {
     %0 = aten.call "aten::sum" overload "dim_IntList"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
@@ -129,7 +129,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-LABEL: @scheduled
 // CHECK-NOT: comm.fused
 // CHECK: comm.all_gather
-// REMARK: remark: [Missed] not-chained | {{.*}}all_gather does not go on in the kernel of reduce_scatter: it came with a schedule of its own
+// REMARK: remark: [Missed] not-chained | {{.*}}all_gather does not go on in the kernel of reduce_scatter (line [[#@LINE + 3]]): it came with a schedule of its own
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @scheduled(%x: tensor<64xf32>) -> tensor<64xf32> {
     %0 = comm.reduce_scatter sum %x in <[[0, 1]]> accumulate f32 {xfer.schedule = #xfer.schedule<mechanism = ldst, blocks = 1, threads = 64, chunk = 128, depth = 0, slots = 1, unroll = 1>} : (tensor<64xf32>) -> tensor<32xf32>
@@ -152,7 +152,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-NEXT: aten.call "aten::div"
 // CHECK: comm.yield %[[N]]
 // CHECK: return %[[R]]
-// REMARK: remark: [Passed] chained | {{.*}}all_reduce goes on in the kernel of all_reduce
+// REMARK: remark: [Passed] chained | {{.*}}all_reduce goes on in the kernel of all_reduce (line [[#@LINE + 4]])
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @statistics(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
     %0 = aten.call "aten::amax"(%x) args [#aten.operand<0>, array<i64: -1>, true] returns [#aten.result<0>] : (tensor<8x64xf32>) -> tensor<8x1xf32>
@@ -177,7 +177,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK: comm.all_reduce
 // CHECK: comm.fused(%[[B]])
 // CHECK: aten.call "aten::_softmax"
-// REMARK: remark: [Passed] chained | {{.*}}all_reduce goes on in the kernel of all_to_all
+// REMARK: remark: [Passed] chained | {{.*}}all_reduce goes on in the kernel of all_to_all (line [[#@LINE + 3]])
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @norm_at_the_end(%x: tensor<8x64xf32>) -> tensor<4x128xf32> {
     %0 = comm.all_to_all %x in <[[0, 1]]> : (tensor<8x64xf32>) -> tensor<8x64xf32>

@@ -209,7 +209,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // CHECK-NOT: comm.fused
 // CHECK: comm.all_gather
 // CHECK: aten.as_strided
-// REMARK: remark: [Missed] not-fused | {{.*}}all_gather is a kernel of its own: nothing around it works element by element on what it moves
+// REMARK: remark: [Missed] not-fused | {{.*}}all_gather is a kernel of its own: cumsum after it has no form in a kernel
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @only_views(%x: tensor<4x16xf32>) -> tensor<2x64xf32> {
     %0 = comm.all_gather %x in <[[0, 1]]> : (tensor<4x16xf32>) -> tensor<2x4x16xf32>

@@ -14,11 +14,15 @@
 # SAME-NEXT: {{^}}dist.all_reduce(x) {{ *}}4 KiB to a peer {{ *}}{{[0-9.]+}} us {{ *}}not copy_engine: only kernels of ours hold{{$}}
 # SAME-NEXT: {{^ *}}ranks 0 1 {{ *}}several collectives; apart they take {{[0-9.]+}} us{{$}}
 # SAME-NEXT: not nccl: only kernels of ours hold several{{$}}
-# SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing: nothing around it works element by{{$}}
-# SAME-NEXT: dist.all_reduce(loss) {{.*}}element on what it moves{{$}}
+# SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing: there is no operator next to it{{$}}
 # SAME: {{^}}model.py:9 {{ *}}all_reduce {{.*}}nothing:
-# SAME: all_reduce goes on in the kernel of all_reduce
+# SAME: all_reduce goes on in the kernel of all_reduce{{$}}
+# SAME-NEXT: in one kernel with {{.*}} (line 9){{$}}
+# SAME-NEXT: the all_reduce{{ }}
+# SAME-NEXT: of line 9{{ }}
 # SAME: {{^}}model.py:12 {{ *}}all_gather {{ *}}ll
+# SAME: the all_reduce {{.*}}(line 7){{$}}
+# SAME-NEXT: of line 7{{ }}
 # SAME: {{^}}model.py:15 {{ *}}all_reduce
 # SAME-NEXT: 256 MiB to a peer
 # SAME: not ll: message of 268435456 bytes exceeds
@@ -49,8 +53,10 @@
 # CHAIN: after it: 1 kernel of ours, 0 operators of PyTorch
 # CHAIN: model.py:7 {{.*}}all_to_all
 # CHAIN: model.py:12 {{.*}}reduce_scatter {{.*}}ll
-# CHAIN: in one kernel with
-# CHAIN: reduce_scatter goes on in the kernel of
+# CHAIN-NEXT: reduce_scatter goes on in the kernel of{{$}}
+# CHAIN-NEXT: in one kernel with {{.*}}all_to_all (line 7){{$}}
+# CHAIN-NEXT: the all_to_all{{ }}
+# CHAIN-NEXT: of line 7{{ }}
 # RUN: pkb-opt %t.shots.pkb --pkb-pipeline='target=h200x4 mechanism=ldst' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SHOTS
 # SHOTS: shots.pkb: 1 collective
 # SHOTS: after it: 1 kernel of ours, 0 operators of PyTorch
@@ -199,13 +205,14 @@ if len(sys.argv) == 2:
 else:
     with open(sys.argv[1], encoding="utf-8") as f:
         said = json.load(f)
-    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 1]), said
+    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 2]), said
     assert said["functions"] == [{"name": "main", "ranks": [], "before": {"collectives": 5, "operators": 2},
                                   "after": {"kernels": 3, "library_calls": 0, "copy_engine_exchanges": 0, "operators": 1}}], said["functions"]
     assert said["calls"] == 5, said["calls"]
     for call in said["collectives"]:
         assert [choice["mechanism"] for choice in call["choices"]] == ["ldst", "ll", "copy_engine", "nccl"], call
         assert all(choice["predicted_us"] or choice["reason"] for choice in call["choices"]), call
+    assert [(call["phase"], call.get("kernel_of")) for call in said["collectives"]] == [(0, None), (0, None), (1, 1), (1, 0), (0, None)], said
     first, _, _, gather, last = said["collectives"]
     assert (first["file"], first["line"], first["text"], first["group"]) == ("model.py", 7, "dist.all_reduce(x)", [[0, 1]]), first
     assert (first["fused_before"], first["fused_after"], first["message_bytes"]) == ([], ["mul"], 4096), first
