@@ -10,6 +10,18 @@ static std::string &lastError() {
   return text;
 }
 
+std::string clipped(const std::string &text) {
+  constexpr size_t most = 4000;
+  if (text.size() <= most) {
+    return text;
+  }
+  size_t end = most;
+  while (end > 0 && (text[end] & 0xC0) == 0x80) { // inside of a UTF-8 character
+    --end;
+  }
+  return cat(text.substr(0, end), "... (", text.size(), " bytes)");
+}
+
 pkb_status setLastError(pkb_status status, const std::string &text) {
   lastError() = text;
   return status;

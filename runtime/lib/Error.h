@@ -33,6 +33,9 @@ template <typename... Parts>
   throw Error(status, cat(parts...));
 }
 
+/// `text`, or its beginning and its length if it is longer than a message should be. What is made of it fits into a blob of Bootstrap.
+std::string clipped(const std::string &text);
+
 /// Sets the text that pkb_last_error returns in this thread, and returns `status`.
 pkb_status setLastError(pkb_status status, const std::string &text);
 

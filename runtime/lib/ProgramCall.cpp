@@ -269,7 +269,7 @@ pkb_status pkb_program::refuse(pkb_status status) {
   if (!manifest.meets || context.size == 1) {
     return status;
   }
-  std::string reason = pkb_last_error();
+  std::string reason = clipped(pkb_last_error());
   pkb_status agreed = guarded([&] { context.agreeOnRefusal(reason); });
   return agreed == PKB_OK ? setLastError(status, reason) : agreed;
 }

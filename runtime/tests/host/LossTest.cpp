@@ -137,6 +137,23 @@ TEST(Loss, a_call_that_all_ranks_refuse_leaves_them_in_step) {
   });
 }
 
+TEST(Loss, a_long_reason_of_a_refusal_is_clipped) {
+  Machine machine(2);
+  afterOneCall(machine, 60, [&](int, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+    std::string reason = "begin";
+    for (int i = 0; i < 50000; ++i) {
+      reason += "\u00e9";
+    }
+    ASSERT_EQ(pkb_program_refuse(loaded, reason.c_str()), PKB_ERROR_GUARD) << pkb_last_error();
+    std::string told = pkb_last_error();
+    EXPECT_EQ(told.substr(0, 5), "begin");
+    EXPECT_LT(told.size(), size_t(5000));
+    EXPECT_SAYS(told, "\u00e9... (100005 bytes)");
+    ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+    ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
+  });
+}
+
 TEST(Loss, a_tensor_on_another_device_is_refused_by_name) {
   Machine machine(2, [](pkb_emu_options &options) { options.idle_s = 60; });
   std::atomic<void *> memory[2] = {nullptr, nullptr};

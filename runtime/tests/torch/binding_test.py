@@ -485,6 +485,16 @@ class Trees(unittest.TestCase):
             self.assertIsNone(tensors)
             self.assertIn(text, reason)
 
+    def test_many_names_and_long_texts_are_cut(self):
+        module = torch.nn.Sequential(*(torch.nn.Linear(1, 1) for _ in range(500)))
+        names = [f"{i}.{kind}" for i in range(400) for kind in ("weight", "bias")]
+        tree = {"kind": "tuple", "items": [{"kind": "module", "keys": names, "items": [{"kind": "tensor", "id": i} for i in range(len(names))]}]}
+        _, reason = trees.flattener(tree, len(names))((module,), {})
+        self.assertIn("'9.bias', and 780 more], got: ['0.weight', ", reason)
+        self.assertTrue(reason.endswith("'9.bias', and 980 more]"), reason)
+        _, reason = trees.flattener({"kind": "tuple", "items": [{"kind": "tensor", "id": 0}, {"kind": "str", "value": "x"}]}, 1)((torch.zeros(1), "y" * 70000), {})
+        self.assertEqual(reason, f"arguments[1] must be 'x', got: '{'y' * 200}'... (70000 characters)")
+
     def test_results_are_built(self):
         tree = {"kind": "tuple", "items": [{"kind": "tensor", "id": 1}, {"kind": "dict", "keys": ["k"], "items": [{"kind": "tensor", "id": 0}]}, {"kind": "int", "value": 7}]}
         self.assertEqual(trees.builder(tree, 2)(["first", "second"]), ("second", {"k": "first"}, 7))

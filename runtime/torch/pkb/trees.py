@@ -4,6 +4,8 @@
 (docs/Rationale/Bundle.md): `{"kind": "tensor", "id": N}` is argument or output N of the program."""
 
 _SCALARS = ("int", "float", "bool", "str")
+_MANY = 20  # names of a list that a message prints
+_LONG = 200  # characters of a text that a message prints
 
 
 def flattener(tree, count):
@@ -64,14 +66,14 @@ def _fill(node, value, tensors, where):
         return next(filter(None, (_fill(n, v, tensors, f"{where}[{i}]") for i, (n, v) in enumerate(zip(node["items"], value)))), None)
     if kind == "dict":
         if not isinstance(value, dict) or list(value) != node["keys"]:
-            return f"{where} must be a dict with keys {node['keys']}, got: {_describe(value)}"
+            return f"{where} must be a dict with keys {_names(node['keys'])}, got: {_describe(value)}"
         return next(filter(None, (_fill(n, value[k], tensors, f"{where}[{k!r}]") for k, n in zip(node["keys"], node["items"]))), None)
     if kind == "module":
         if not isinstance(value, torch.nn.Module):
             return f"{where} must be a module, got: {type(value).__name__}"
         named = dict([*value.named_parameters(), *value.named_buffers()])
         if list(named) != node["keys"]:
-            return f"{where} must have parameters and buffers {node['keys']}, got: {list(named)}"
+            return f"{where} must have parameters and buffers {_names(node['keys'])}, got: {_names(list(named))}"
         return next(filter(None, (_fill(n, named[k], tensors, f"{where}.{k}") for k, n in zip(node["keys"], node["items"]))), None)
     return _same_constant(node, value, where)
 
@@ -99,7 +101,14 @@ def _same_constant(node, value, where):
 def _describe(value):
     if isinstance(value, (list, tuple, dict)):
         return f"{type(value).__name__} of {len(value)}"
+    if isinstance(value, str) and len(value) > _LONG:
+        return f"{value[:_LONG]!r}... ({len(value)} characters)"
     return repr(value) if value is None or isinstance(value, (int, float, str, bool)) else type(value).__name__
+
+
+def _names(names):
+    """A list for a message: the first of many."""
+    return f"[{', '.join(map(repr, names[:_MANY]))}, and {len(names) - _MANY} more]" if len(names) > _MANY else str(names)
 
 
 def builder(tree, count):
