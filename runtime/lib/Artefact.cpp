@@ -123,6 +123,7 @@ std::optional<Artefact::Kernels> Artefact::kernels(const std::string &architectu
 }
 
 bool isArtefact(const std::string &path) {
+  checkIsFile(path);
   std::ifstream stream(path, std::ios::binary);
   if (!stream) {
     fail(PKB_ERROR_PROGRAM, "cannot read '", path, "': ", std::strerror(errno));

@@ -97,7 +97,23 @@ std::vector<std::string> compileOptions(const std::string &include) {
 
 } // namespace
 
+void checkIsFile(const std::string &path) {
+  struct stat status;
+  if (stat(path.c_str(), &status) != 0) {
+    fail(PKB_ERROR_PROGRAM, "cannot read '", path, "': ", std::strerror(errno));
+  }
+  if (S_ISREG(status.st_mode)) {
+    return;
+  }
+  const char *kind = S_ISDIR(status.st_mode)    ? "a directory"
+                     : S_ISFIFO(status.st_mode) ? "a pipe"
+                     : S_ISSOCK(status.st_mode) ? "a socket"
+                                                : "a device";
+  fail(PKB_ERROR_PROGRAM, "cannot read '", path, "': it is ", kind, ", not a file");
+}
+
 std::string readFile(const std::string &path) {
+  checkIsFile(path);
   std::ifstream stream(path, std::ios::binary);
   if (!stream) {
     fail(PKB_ERROR_PROGRAM, "cannot read '", path, "': ", std::strerror(errno));

@@ -43,6 +43,8 @@ std::string hostCompiler();
 /// Directory that holds pkb_rt/device.h: $PKB_RT_INCLUDE, else found beside this library.
 std::string includeDirectory();
 
+/// Throws PKB_ERROR_PROGRAM if `path` is something else than a file, which may never end: a directory, a pipe, a device.
+void checkIsFile(const std::string &path);
 /// Reads a whole file. Throws PKB_ERROR_PROGRAM.
 std::string readFile(const std::string &path);
 

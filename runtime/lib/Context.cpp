@@ -51,6 +51,12 @@ pkb_context::pkb_context(const pkb_context_desc &desc)
     fail(PKB_ERROR_ARGUMENT, "rank ", rank, " of ", size, " is no rank; ranks go from 0, at most ", PKB_MAX_RANKS,
          " of them");
   }
+  if (!(desc.timeout_s >= 0 && desc.timeout_s <= kLongestTimeout)) {
+    fail(PKB_ERROR_ARGUMENT, "timeout_s must be a number of seconds of at most ", kLongestTimeout, ", or 0 for the default, got: ", desc.timeout_s);
+  }
+  if (desc.arena_bytes < 0) {
+    fail(PKB_ERROR_ARGUMENT, "arena_bytes must be positive, or 0 for the default, got: ", desc.arena_bytes);
+  }
   if (size > 1 && (!desc.rendezvous || !*desc.rendezvous)) {
     fail(PKB_ERROR_ARGUMENT, "rendezvous must name a directory where ", size, " ranks can meet");
   }
@@ -58,7 +64,7 @@ pkb_context::pkb_context(const pkb_context_desc &desc)
                    ? desc.arena_bytes
                    : int64_t(environmentNumber("PKB_ARENA_MIB", double(PKB_DEFAULT_ARENA_BYTES >> 20), 1)) << 20;
   arenaBytes = (arenaBytes + PKB_CONTROL_BYTES - 1) / PKB_CONTROL_BYTES * PKB_CONTROL_BYTES;
-  timeout = desc.timeout_s > 0 ? desc.timeout_s : environmentNumber("PKB_TIMEOUT_S", 600, 0.001);
+  timeout = desc.timeout_s > 0 ? desc.timeout_s : environmentNumber("PKB_TIMEOUT_S", 600, 0.001, kLongestTimeout);
   if (arenaBytes <= pkb_stage_offset(size)) {
     fail(PKB_ERROR_ARGUMENT, "an arena of ", arenaBytes, " bytes is too small for ", size,
          " ranks, whose flags and LL lines take ", pkb_stage_offset(size), "; make it larger (PKB_ARENA_MIB)");
@@ -251,7 +257,8 @@ void pkb_context::leave(const std::string &reason) {
   bootstrap->closeAll();
 }
 
-void pkb_context::agreeOnRefusal(const std::string &reason) {
+void pkb_context::agreeOnRefusal(const std::string &whole) {
+  std::string reason = clipped(whole);
   try {
     bootstrap->allgather(kRefusal + std::to_string(calls.load()), reason, bootstrap->everyone());
   } catch (const Error &error) {

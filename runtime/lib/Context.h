@@ -67,6 +67,9 @@ struct RankGroup {
   }
 };
 
+/// Seconds; deadlines beyond it would overflow a clock's nanoseconds.
+inline constexpr double kLongestTimeout = 1e9;
+
 /// Name of the step in which ranks agree that a call's arguments do not fit; the call's number follows.
 inline const std::string kRefusal = "refusal of call ";
 

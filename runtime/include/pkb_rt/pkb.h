@@ -74,8 +74,8 @@ typedef struct pkb_context_desc {
   const struct pkb_driver *driver; /* NULL: the real one (libcuda.so.1) */
   const char
       *rendezvous; /* directory of Unix sockets, the same on all ranks, made by the caller; short path (< 90 bytes) */
-  int64_t arena_bytes; /* 0: PKB_DEFAULT_ARENA_BYTES, or $PKB_ARENA_MIB */
-  double timeout_s;    /* 0: $PKB_TIMEOUT_S, else 600; bootstrap and calls */
+  int64_t arena_bytes; /* 0: PKB_DEFAULT_ARENA_BYTES, or $PKB_ARENA_MIB; negative: PKB_ERROR_ARGUMENT */
+  double timeout_s;    /* 0: $PKB_TIMEOUT_S, else 600; bootstrap and calls. Negative, above 1e9 or no number: PKB_ERROR_ARGUMENT */
   int32_t debug;       /* 1: spins also end by themselves, after $PKB_SPIN_LIMIT polls */
 } pkb_context_desc;
 

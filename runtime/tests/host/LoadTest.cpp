@@ -5,10 +5,13 @@
 #include "HostTest.h"
 #include "Sha256.h"
 
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <limits>
 #include <sstream>
+#include <sys/stat.h>
 
 using namespace pkb_test;
 
@@ -137,7 +140,21 @@ TEST(Load, a_file_that_one_rank_cannot_read_is_told_on_all) {
   EXPECT_EQ(errors[1], "cannot read '" + dir.path + "/none.cu': No such file or directory");
   EXPECT_EQ(errors[0], "rank 1: " + errors[1]);
   errors = loadErrors(machine, dir, {dir.path, file}, PKB_ERROR_PROGRAM);
-  EXPECT_SAYS(errors[0], "does not begin with a manifest comment");
+  EXPECT_SAYS(errors[0], "it is a directory, not a file");
+}
+
+TEST(Load, what_is_no_file_is_refused_without_waiting_for_it) {
+  TempDir dir;
+  Machine machine(2);
+  std::string pipe = dir.path + "/pipe", named = dir.path + "/pipe.pkx";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(named.c_str(), 0600), 0);
+  std::string folder = dir.make("folder");
+  for (auto &[path, kind] : {std::pair(pipe, "a pipe"), std::pair(named, "a pipe"), std::pair(folder, "a directory"), std::pair(std::string("/dev/zero"), "a device")}) {
+    for (const std::string &error : loadErrors(machine, dir, {path, path}, PKB_ERROR_PROGRAM)) {
+      EXPECT_SAYS(error, "cannot read '" + path + "': it is " + kind + ", not a file");
+    }
+  }
 }
 
 TEST(Load, another_world_size_or_arena_is_refused) {
@@ -225,6 +242,20 @@ TEST(Context, descriptions_are_checked) {
   Setting mib("PKB_ARENA_MIB", "lots");
   EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 0; })[0],
               "PKB_ARENA_MIB must be a number of at least 1, got: 'lots'");
+}
+
+TEST(Context, timeouts_and_arenas_that_are_none_are_refused) {
+  Machine machine(1);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  for (auto [timeout, shown] : {std::pair(-1.0, "-1"), std::pair(std::nan(""), "nan"), std::pair(infinity, "inf"), std::pair(1e308, "1e+308")}) {
+    EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [&, timeout = timeout](pkb_context_desc &d) { d.timeout_s = timeout; })[0],
+                std::string("timeout_s must be a number of seconds of at most 1e+09, or 0 for the default, got: ") + shown);
+  }
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = -5; })[0],
+              "arena_bytes must be positive, or 0 for the default, got: -5");
+  Setting forEver("PKB_TIMEOUT_S", "1e300");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.timeout_s = 0; })[0],
+              "PKB_TIMEOUT_S must be a number of at least 0.001 and at most 1e+09, got: '1e300'");
 }
 
 TEST(Context, too_few_devices_are_told_on_all_ranks) {

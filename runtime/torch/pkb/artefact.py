@@ -16,9 +16,11 @@ from . import native
 
 
 def is_artefact(path):
-    """Whether a file is one, by its name or first bytes. False if it cannot be read."""
+    """Whether a file is one, by its name or first bytes. False if it cannot be read, or is no file (a pipe would have to be waited for)."""
     if str(path).endswith(".pkx"):
         return True
+    if not os.path.isfile(path):
+        return False
     try:
         with open(path, "rb") as file:
             return file.read(2) == b"PK"
