@@ -12,7 +12,7 @@ import emulated  # noqa: E402
 model = os.path.join(emulated.SOURCE, "test", "Integration", "Inputs", "odd_results.py")
 PROGRAMS = {"view_before_base": (2,), "overlapping_view_first": (3,), "other_type_first": (2,), "view_of_argument_first": (3,), "expanded": (1, 2),
             "expanded_before_base": (3,), "lazy_bits": (2,), "own_argument_changed": (3,),
-            "losses": (2,), "memory_formats": (3,), "optimizer_step": (2,),
+            "losses": (2,), "memory_formats": (3,), "optimizer_step": (2,), "routing": (3,),
             "empty": (1, 2, 3, 4), "empty_between_two": (1, 3)}  # fmt: skip
 every = (1, 2, 3, 4, 5, 6, 8) if sys.argv[1:] == ["all"] else ()
 emulated.main({f"{name}.w{w}": {"function": f"{model}:{name}", "inputs": f"{model}:inputs", "world-size": w}

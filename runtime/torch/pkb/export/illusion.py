@@ -30,6 +30,7 @@ _HOST_READS = {
 }
 _SDPA = torch.nn.functional.scaled_dot_product_attention
 _SDPA_OP = torch.ops.aten.scaled_dot_product_attention.default
+_ONE_HOT = torch.nn.functional.one_hot
 _PRINTING = {torch.Tensor.__repr__, torch.Tensor.__format__, torch.Tensor.__reduce_ex__}
 _MOVES = {torch.Tensor.to, torch.Tensor.cuda, torch.Tensor.cpu}
 
@@ -101,6 +102,8 @@ class CudaIllusion(TorchFunctionMode):
         if func in _PRINTING:
             with torch.utils._python_dispatch._disable_current_modes():
                 return func(*args, **kwargs)
+        if func is _ONE_HOT and self.rank.recorder is not None:
+            return self._one_hot(*args, **kwargs)
         if func is _SDPA and self.rank.recorder is not None:
             return self._attention(func, args, kwargs)
         args, kwargs, named = self._without_cuda(func, args, kwargs)
@@ -113,6 +116,13 @@ class CudaIllusion(TorchFunctionMode):
             return result
         finally:
             self.rank.kind = before
+
+    @staticmethod
+    def _one_hot(tensor, num_classes=-1):
+        """As on a GPU, where the numbers are not read to check them."""
+        if num_classes < 0 or tensor.numel() == 0:
+            return _ONE_HOT(tensor, num_classes)
+        return tensor.new_zeros((*tensor.shape, num_classes)).scatter_(-1, tensor.unsqueeze(-1), 1)
 
     def _attention(self, func, args, kwargs):
         """Keep scaled_dot_product_attention whole: below autograd it is a kernel of the CPU that no GPU has."""
@@ -283,8 +293,10 @@ def install_cuda_stubs(rank):
     cuda.current_stream = cuda.default_stream = lambda *a, **k: _State.stream
     cuda.set_stream = nothing
     cuda.Stream, cuda.Event = _Stream, _Event
+    torch.Tensor.record_stream = nothing
     cuda.stream = cuda.device = cuda.device_of = scope
     cuda.manual_seed = cuda.manual_seed_all = nothing  # the CPU generator is the one there is; torch.manual_seed calls these
+    cuda.get_rng_state, cuda.set_rng_state = lambda *a: torch.get_rng_state(), lambda state, *a: torch.set_rng_state(state)
     cuda.memory_allocated = cuda.max_memory_allocated = lambda *a, **k: 0
     cuda.reset_peak_memory_stats = nothing
     _install_generator()
