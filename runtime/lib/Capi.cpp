@@ -30,6 +30,13 @@ pkb_status refuseChild() {
 
 extern "C" {
 
+pkb_status pkb_default_timeout(double *seconds) {
+  if (!seconds) {
+    return nullArgument("seconds");
+  }
+  return guarded([&] { *seconds = defaultTimeout(); });
+}
+
 pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out) {
   if (!desc || !out) {
     return nullArgument(desc ? "out" : "desc");

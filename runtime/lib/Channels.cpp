@@ -155,8 +155,6 @@ void pkb_context::checkOrder() {
     }
   }
   if (!text.empty() && !lost()) {
-    abort(text + "; their results are not right: make calls in the same order on all ranks");
-    tellPeers();
-    bootstrap->hangUp();
+    abortAll(text + "; their results are not right: make calls in the same order on all ranks");
   }
 }

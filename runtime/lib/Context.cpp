@@ -41,6 +41,8 @@ ForkMark::~ForkMark() {
   }
 }
 
+double pkb_rt::defaultTimeout() { return environmentNumber("PKB_TIMEOUT_S", 600, 0.001, kLongestTimeout); }
+
 pkb_context::pkb_context(const pkb_context_desc &desc)
     : rank(desc.rank), size(desc.world_size), ordinal(desc.device), debug(desc.debug != 0) {
   if (desc.abi_version != PKB_ABI_VERSION) {
@@ -62,9 +64,12 @@ pkb_context::pkb_context(const pkb_context_desc &desc)
   }
   arenaBytes = desc.arena_bytes > 0
                    ? desc.arena_bytes
-                   : int64_t(environmentNumber("PKB_ARENA_MIB", double(PKB_DEFAULT_ARENA_BYTES >> 20), 1)) << 20;
+                   : int64_t(environmentNumber("PKB_ARENA_MIB", double(PKB_DEFAULT_ARENA_BYTES >> 20), 1, kLargestArenaMib)) << 20;
   arenaBytes = (arenaBytes + PKB_CONTROL_BYTES - 1) / PKB_CONTROL_BYTES * PKB_CONTROL_BYTES;
-  timeout = desc.timeout_s > 0 ? desc.timeout_s : environmentNumber("PKB_TIMEOUT_S", 600, 0.001, kLongestTimeout);
+  timeout = desc.timeout_s > 0 ? desc.timeout_s : defaultTimeout();
+  if (std::string way = environmentText("PKB_ARENA"); !way.empty() && way != "vmm" && way != "ipc") {
+    fail(PKB_ERROR_ARGUMENT, "PKB_ARENA must be vmm or ipc, got: '", way, "'");
+  }
   if (arenaBytes <= pkb_stage_offset(size)) {
     fail(PKB_ERROR_ARGUMENT, "an arena of ", arenaBytes, " bytes is too small for ", size,
          " ranks, whose flags and LL lines take ", pkb_stage_offset(size), "; make it larger (PKB_ARENA_MIB)");
@@ -246,6 +251,12 @@ void pkb_context::tellPeers() {
   }
 }
 
+void pkb_context::abortAll(const std::string &reason) {
+  abort(reason);
+  tellPeers();
+  bootstrap->hangUp();
+}
+
 void pkb_context::leave(const std::string &reason) {
   abort(cat("rank ", rank, " has left: ", reason));
   tellPeers();
@@ -262,9 +273,11 @@ void pkb_context::agreeOnRefusal(const std::string &whole) {
   try {
     bootstrap->allgather(kRefusal + std::to_string(calls.load()), reason, bootstrap->everyone());
   } catch (const Error &error) {
-    std::string text = cat("rank ", rank, " refused call ", calls.load() + 1, ", which not all ranks did: ", reason);
+    // What another rank says of it, or that one is dead.
+    std::string why = whyGone(rank), text = cat("rank ", rank, " refused call ", calls.load() + 1, ", which not all ranks did: ", reason, "; ",
+                                                why.empty() ? error.what() : why.c_str());
     leave(text);
-    fail(PKB_ERROR_PEER_LOST, text, "; give all ranks arguments of the same kind");
+    fail(PKB_ERROR_PEER_LOST, text);
   }
   countCall();
 }

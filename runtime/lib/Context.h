@@ -69,6 +69,10 @@ struct RankGroup {
 
 /// Seconds; deadlines beyond it would overflow a clock's nanoseconds.
 inline constexpr double kLongestTimeout = 1e9;
+inline constexpr double kLargestArenaMib = 1 << 30;
+
+/// What PKB_TIMEOUT_S says.
+double defaultTimeout();
 
 /// Name of the step in which ranks agree that a call's arguments do not fit; the call's number follows.
 inline const std::string kRefusal = "refusal of call ";
@@ -113,6 +117,8 @@ struct pkb_context {
   std::string lostText();
   /// Sets the abort word: all spins of this rank leave. The first reason is kept.
   void abort(const std::string &reason);
+  /// The same, and so do the peers, with this reason. For the watchdog, and whoever waits for no peer: the sockets are shut down, not closed.
+  void abortAll(const std::string &reason);
   /// Aborts and closes the sockets, so that the peers abort too, with this reason.
   void leave(const std::string &reason);
   /// A spin of the device gave up and left a report.

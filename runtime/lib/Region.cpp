@@ -2,6 +2,7 @@
 #include "Region.h"
 
 #include "DriverAbi.h"
+#include "Environment.h"
 #include "Error.h"
 #include "pkb_rt/layout.h"
 
@@ -25,7 +26,7 @@ Region::Region(const RegionSite &site, const std::vector<int> &ranks, int64_t by
     std::string reason, way = chooseWay(reason);
     auto ways = site.bootstrap->allgather("choice of the way to share memory", way, ranks);
     if (std::find(ways.begin(), ways.end(), "ipc") != ways.end()) {
-      if (const char *asked = std::getenv("PKB_ARENA"); asked && std::strcmp(asked, "vmm") == 0) {
+      if (environmentText("PKB_ARENA") == "vmm") {
         size_t which = size_t(std::find(ways.begin(), ways.end(), "ipc") - ways.begin());
         fail(PKB_ERROR_DEVICE, "PKB_ARENA=vmm, but rank ", ranks[which], " cannot export memory as a file descriptor",
              reason.empty() ? "" : ": ", reason);
@@ -67,15 +68,9 @@ Region::~Region() { release(); }
 std::string Region::chooseWay(std::string &reason) {
   const pkb_driver *d = site.driver;
   allocated = size_t(length);
-  if (const char *asked = std::getenv("PKB_ARENA")) {
-    if (std::strcmp(asked, "ipc") == 0) {
-      reason = "PKB_ARENA=ipc";
-      return "ipc";
-    }
-    if (std::strcmp(asked, "vmm") != 0) {
-      reason = cat("PKB_ARENA must be vmm or ipc, got: ", asked);
-      return "ipc";
-    }
+  if (environmentText("PKB_ARENA") == "ipc") {
+    reason = "PKB_ARENA=ipc";
+    return "ipc";
   }
   size_t granularity = 0;
   pkb_cu_result result = d->vmm_granularity(&granularity, site.device);

@@ -42,7 +42,7 @@ void pkb_context::watch() {
     }
     if (gone >= 0 && !closing) {
       std::string why = whyGone(gone);
-      abort(!why.empty() ? why : cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
+      abortAll(!why.empty() ? why : cat("rank ", gone, " is gone (its socket was closed) while the program was running; see what it printed"));
     }
     if (!closing && !lost()) {
       watchRefusals();
@@ -64,7 +64,7 @@ void pkb_context::watch() {
         if (!ok || fresh || !inFlight || entry->second.epoch != cells.ended) {
           entry->second = {cells.ended, Clock::now()};
         } else if (std::chrono::duration<double>(Clock::now() - entry->second.since).count() >= timeout && !lost()) {
-          abort(cat("rank ", rank, ": a call has not ended within ", timeout,
+          abortAll(cat("rank ", rank, ": a call has not ended within ", timeout,
                     " s (PKB_TIMEOUT_S): ", describeStall(*group, *channel, cells.ended)));
         }
       }
@@ -87,7 +87,7 @@ void pkb_context::watchCommunicators() {
     }
   }
   if (!text.empty() && !lost()) {
-    abort(text + "; one of them makes another call, or none");
+    abortAll(text + "; one of them makes another call, or none");
   }
 }
 
@@ -101,10 +101,8 @@ void pkb_context::watchRefusals() {
   auto &[peer, name, reason] = *message;
   uint64_t number = std::strtoull(name.c_str() + kRefusal.size(), nullptr, 10);
   if (calls.load(std::memory_order_acquire) > number) {
-    abort(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason,
-              "; give all ranks arguments of the same kind"));
-    tellPeers();
-    bootstrap->hangUp();
+    abortAll(cat("rank ", peer, " refused call ", number + 1, ", which rank ", rank, " accepted: ", reason,
+                 "; give all ranks arguments of the same kind"));
   }
 }
 

@@ -79,6 +79,8 @@ typedef struct pkb_context_desc {
   int32_t debug;       /* 1: spins also end by themselves, after $PKB_SPIN_LIMIT polls */
 } pkb_context_desc;
 
+/* The time limit that PKB_TIMEOUT_S asks for, in seconds; the default if it is empty or not set. PKB_ERROR_ARGUMENT if it is no such number. */
+PKB_API pkb_status pkb_default_timeout(double *seconds);
 /* Meets the other ranks, makes and maps the arena. Collective over world_size ranks. */
 PKB_API pkb_status pkb_context_create(const pkb_context_desc *desc, pkb_context **out);
 /* Waits for calls in flight, meets the other ranks, unmaps. Collective. */

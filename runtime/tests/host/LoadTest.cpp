@@ -241,7 +241,28 @@ TEST(Context, descriptions_are_checked) {
               "too small for 1 ranks");
   Setting mib("PKB_ARENA_MIB", "lots");
   EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 0; })[0],
-              "PKB_ARENA_MIB must be a number of at least 1, got: 'lots'");
+              "PKB_ARENA_MIB must be a number of at least 1 and at most 1.07374e+09, got: 'lots'");
+  Setting more("PKB_ARENA_MIB", "1e30");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 0; })[0], "got: '1e30'");
+  Setting way("PKB_ARENA", "zzz");
+  EXPECT_SAYS(contextErrors(machine, 1, PKB_ERROR_ARGUMENT, [](pkb_context_desc &d) { d.arena_bytes = 64 << 20; })[0],
+              "PKB_ARENA must be vmm or ipc, got: 'zzz'");
+}
+
+TEST(Context, the_default_time_limit_is_that_of_the_environment) {
+  for (auto [text, seconds] : {std::pair("", 600.0), std::pair("0x10", 16.0), std::pair("2.5", 2.5)}) {
+    Setting limit("PKB_TIMEOUT_S", text);
+    double found = 0;
+    EXPECT_EQ(pkb_default_timeout(&found), PKB_OK) << pkb_last_error();
+    EXPECT_EQ(found, seconds);
+  }
+  for (const char *text : {"abc", "nan", "1e999", "-1"}) {
+    Setting limit("PKB_TIMEOUT_S", text);
+    double found = 0;
+    EXPECT_EQ(pkb_default_timeout(&found), PKB_ERROR_ARGUMENT);
+    EXPECT_SAYS(pkb_last_error(), std::string("PKB_TIMEOUT_S must be a number of at least 0.001 and at most 1e+09, got: '") + text + "'");
+  }
+  EXPECT_EQ(pkb_default_timeout(nullptr), PKB_ERROR_ARGUMENT);
 }
 
 TEST(Context, timeouts_and_arenas_that_are_none_are_refused) {

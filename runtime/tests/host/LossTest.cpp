@@ -18,18 +18,19 @@ using Clock = std::chrono::steady_clock;
 
 double secondsSince(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// Two ranks with a loaded program and one right call behind them; then `body(rank, call)`, where call() enqueues one
+/// Ranks with a loaded program and one right call behind them; then `body(rank, call)`, where call() enqueues one
 /// more.
 void afterOneCall(const Machine &machine, double timeout,
-                  const std::function<void(int, Rank &, pkb_program *, const std::function<pkb_status()> &)> &body) {
+                  const std::function<void(int, Rank &, pkb_program *, const std::function<pkb_status()> &)> &body, int size = 2) {
   TempDir dir;
   AllReduce program;
+  program.ranks = size;
   std::string file = dir.write("p.cu", program.text()), rendezvous = dir.make("meet");
   std::atomic<int> ready{0};
-  onRanks(2, [&](int rank) {
+  onRanks(size, [&](int rank) {
     Floats *in = nullptr, *out = nullptr;
     {
-      Rank r(machine, rendezvous, rank, 2, timeout);
+      Rank r(machine, rendezvous, rank, size, timeout);
       ASSERT_EQ(r.status, PKB_OK) << r.error;
       pkb_program *loaded = nullptr;
       ASSERT_EQ(pkb_program_load(r.context, file.c_str(), nullptr, &loaded), PKB_OK) << pkb_last_error();
@@ -39,7 +40,7 @@ void afterOneCall(const Machine &machine, double timeout,
       auto call = [&] { return pkb_program_call(loaded, nullptr, &input, 1, &output, 1); };
       ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
       ASSERT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_OK) << pkb_last_error();
-      for (++ready; ready < 2;) {
+      for (++ready; ready < size;) {
         std::this_thread::yield(); // nobody may break anything before both have seen the first call end
       }
       body(rank, r, loaded, call);
@@ -115,6 +116,28 @@ TEST(Loss, a_call_that_one_rank_alone_refuses_is_an_error_on_all) {
     }
     EXPECT_LT(secondsSince(begin), 5);
   });
+}
+
+/// Whoever of the others learns of it first, none waits for the time limit: not the rank that refuses either, which asks them one after the other.
+TEST(Loss, one_of_four_ranks_that_refuses_is_told_at_once) {
+  for (int refuser = 0; refuser < 4; ++refuser) {
+    Machine machine(4, [](pkb_emu_options &options) { options.idle_s = 60; });
+    afterOneCall(
+        machine, 60,
+        [&](int rank, Rank &r, pkb_program *loaded, const std::function<pkb_status()> &call) {
+          auto begin = Clock::now();
+          if (rank == refuser) {
+            EXPECT_EQ(pkb_program_refuse(loaded, "no tensor"), PKB_ERROR_PEER_LOST);
+            EXPECT_SAYS(pkb_last_error(), "refused call 2, which not all ranks did: no tensor");
+          } else {
+            ASSERT_EQ(call(), PKB_OK) << pkb_last_error();
+            EXPECT_EQ(pkb_context_synchronize(r.context, nullptr), PKB_ERROR_PEER_LOST);
+            EXPECT_SAYS(pkb_last_error(), "rank " + std::to_string(refuser) + " refused call 2, which ");
+          }
+          EXPECT_LT(secondsSince(begin), 20);
+        },
+        4);
+  }
 }
 
 TEST(Loss, a_call_that_all_ranks_refuse_leaves_them_in_step) {

@@ -138,6 +138,15 @@ class Store(unittest.TestCase):
 
         return on_threads(size, one)
 
+    def test_the_time_limit_of_the_environment_is_read_in_one_way(self):
+        from unittest import mock
+
+        for text in ("abc", "1e999"):
+            with mock.patch.dict(os.environ, PKB_TIMEOUT_S=text):
+                results = self.on_ranks(2, lambda store, rank: rank and contexts.publish(store, "x", rank, lambda: ""))
+            self.assertIsInstance(results[1], pkb.PkbError)
+            self.assertIn(f"PKB_TIMEOUT_S must be a number of at least 0.001 and at most 1e+09, got: '{text}'", str(results[1]))
+
     def test_ranks_meet_again_and_again_in_a_fresh_folder(self):
         def body(store, rank):
             return [contexts._meet_through_store(store, rank, 3) for _ in range(5)]

@@ -137,7 +137,7 @@ def publish(store, name, rank, make, timeout_s=None):
             raise
         store.set(entry, f"ok\n{text}")
         return text
-    timeout = timeout_s or float(os.environ.get("PKB_TIMEOUT_S", 600))
+    timeout = timeout_s or native.default_timeout()
     try:
         store.wait([entry], datetime.timedelta(seconds=timeout))
     except RuntimeError as error:

@@ -54,6 +54,7 @@ def runtime():
     lib = ctypes.CDLL(str(library_directory() / "libpkb_rt.so"))
     pointer, text, status = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int
     declare = {
+        "pkb_default_timeout": (status, [ctypes.POINTER(ctypes.c_double)]),
         "pkb_context_create": (status, [ctypes.POINTER(ContextDesc), ctypes.POINTER(pointer)]),
         "pkb_context_destroy": (None, [pointer]),
         "pkb_context_abort": (None, [pointer, text]),
@@ -90,6 +91,13 @@ def operators():
     lib.pkb_torch_register.restype, lib.pkb_torch_register.argtypes = ctypes.c_int64, [ctypes.c_void_p, ctypes.c_int32]
     lib.pkb_torch_unregister.restype, lib.pkb_torch_unregister.argtypes = None, [ctypes.c_int64]
     return lib
+
+
+def default_timeout():
+    """What PKB_TIMEOUT_S says, in seconds. Raises PkbError if that is no time."""
+    seconds = ctypes.c_double()
+    check(runtime().pkb_default_timeout(ctypes.byref(seconds)))
+    return seconds.value
 
 
 def check(status):
