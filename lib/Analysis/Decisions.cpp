@@ -183,13 +183,14 @@ std::optional<StepsDecision> pkb::getStepsDecision(const Remark &remark) {
   return decision;
 }
 
-FileLineColLoc pkb::placeOf(Location loc) {
-  FileLineColLoc place;
-  loc->walk([&](Location inner) {
-    place = dyn_cast<FileLineColLoc>(inner);
-    return place ? WalkResult::interrupt() : WalkResult::advance();
-  });
-  return place;
+FileLineColLoc pkb::placeOf(Location loc) { return loc->findInstanceOf<FileLineColLoc>(); }
+
+SmallVector<FileLineColLoc> pkb::callersOf(Location loc) {
+  SmallVector<FileLineColLoc> callers;
+  for (auto call = loc->findInstanceOf<CallSiteLoc>(); call; call = dyn_cast<CallSiteLoc>(call.getCaller()))
+    if (FileLineColLoc caller = placeOf(call.getCaller()))
+      callers.push_back(caller);
+  return callers;
 }
 
 std::string pkb::functionNameOf(Operation *op) {

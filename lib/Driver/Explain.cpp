@@ -46,41 +46,47 @@ std::string Explanation::lineOf(StringRef file, int64_t line) const {
   return rest.split('\n').first.trim().str();
 }
 
-static bool isAt(const ExplainedCollective &call, FileLineColLoc place) {
-  return place ? call.file == place.getFilename() && call.line == place.getLine() : call.file.empty();
+Explanation::Place::Place(Location loc) : line(placeOf(loc)) {
+  for (FileLineColLoc caller : callersOf(loc))
+    callers.push_back((caller.getFilename().getValue() + ":" + Twine(caller.getLine())).str());
+}
+
+bool Explanation::Place::isOf(const ExplainedCollective &call) const {
+  return line ? call.file == line.getFilename() && call.line == line.getLine() && call.callers == callers : call.file.empty();
 }
 
 /// The entry of a call that lacks such a decision; null if there is none. One line may call several times: decisions of one kind come in the order of
 /// the program.
-ExplainedCollective *Explanation::find(FileLineColLoc place, StringRef function, StringRef collective, bool forMechanism) {
+ExplainedCollective *Explanation::find(const Place &place, StringRef function, StringRef collective, bool forMechanism) {
   for (ExplainedCollective &call : collectives)
-    if (isAt(call, place) && call.function == function && (collective.empty() || call.collective == collective) &&
+    if (place.isOf(call) && call.function == function && (collective.empty() || call.collective == collective) &&
         !(forMechanism ? call.mechanism.has_value() : call.fusion.has_value()))
       return &call;
   return nullptr;
 }
 
-ExplainedCollective &Explanation::add(FileLineColLoc place, StringRef function, StringRef collective) {
+ExplainedCollective &Explanation::add(const Place &place, StringRef function, StringRef collective) {
   ExplainedCollective &call = collectives.emplace_back();
-  if (place) {
-    call.file = place.getFilename().str();
-    call.line = place.getLine();
+  if (place.line) {
+    call.file = place.line.getFilename().str();
+    call.line = place.line.getLine();
     call.text = lineOf(call.file, call.line);
+    call.callers = place.callers;
   }
   call.function = function;
   call.collective = collective;
   return call;
 }
 
-void Explanation::addFusion(FileLineColLoc place, FusionDecision fusion) {
+void Explanation::addFusion(const Place &place, FusionDecision fusion) {
   ExplainedCollective *call = find(place, fusion.function, fusion.collective, /*forMechanism=*/false);
   (call ? *call : add(place, fusion.function, fusion.collective)).fusion = std::move(fusion);
 }
 
 /// What selection takes apart is undecided yet, and was fused with those operators.
-void Explanation::addApart(FileLineColLoc place, const ApartDecision &apart) {
+void Explanation::addApart(const Place &place, const ApartDecision &apart) {
   for (ExplainedCollective &call : collectives) {
-    if (!isAt(call, place) || call.function != apart.function || call.collective != apart.collective || call.mechanism || !call.fusion)
+    if (!place.isOf(call) || call.function != apart.function || call.collective != apart.collective || call.mechanism || !call.fusion)
       continue;
     std::vector<std::string> stay = call.fusion->after;
     bool held = llvm::all_of(llvm::reverse(apart.operators), [&](const std::string &name) {
@@ -99,12 +105,12 @@ void Explanation::addApart(FileLineColLoc place, const ApartDecision &apart) {
   }
 }
 
-void Explanation::addMechanism(FileLineColLoc place, MechanismDecision mechanism) {
+void Explanation::addMechanism(const Place &place, MechanismDecision mechanism) {
   // A call that became several collectives in one kernel is one entry: they have its line and are no calls of the program.
   ExplainedCollective *call = find(place, mechanism.function, mechanism.collective, /*forMechanism=*/true);
   if (!call && mechanism.phase > 0) {
     for (ExplainedCollective &made : llvm::reverse(collectives))
-      if (isAt(made, place) && made.function == mechanism.function && !made.shots.empty()) {
+      if (place.isOf(made) && made.function == mechanism.function && !made.shots.empty()) {
         made.shots.push_back(mechanism.collective);
         return;
       }
@@ -123,10 +129,10 @@ void Explanation::addMechanism(FileLineColLoc place, MechanismDecision mechanism
   entry.mechanism = std::move(mechanism);
 }
 
-void Explanation::addText(FileLineColLoc place, const std::string &text) {
+void Explanation::addText(const Place &place, const std::string &text) {
   ExplainedCollective *call = nullptr;
   for (ExplainedCollective &made : collectives)
-    if (place && isAt(made, place))
+    if (place.line && place.isOf(made))
       call = &made;
   std::vector<std::string> &list = call ? call->more : notes;
   if (!llvm::is_contained(list, text))
@@ -144,7 +150,7 @@ void Explanation::addSteps(StepsDecision made) {
 }
 
 void Explanation::add(const remark::detail::Remark &remark) {
-  FileLineColLoc place = placeOf(remark.getLocation());
+  Place place(remark.getLocation());
   if (auto fusion = getFusionDecision(remark))
     addFusion(place, std::move(*fusion));
   else if (auto mechanism = getMechanismDecision(remark))
@@ -155,7 +161,7 @@ void Explanation::add(const remark::detail::Remark &remark) {
     if (auto apart = getApartDecision(remark))
       addApart(place, *apart);
     for (const remark::detail::Remark::Arg &argument : remark.getArgs())
-      addText(remark.getRemarkType() == llvm::remarks::Type::Analysis ? FileLineColLoc() : place, argument.val);
+      addText(remark.getRemarkType() == llvm::remarks::Type::Analysis ? Place(UnknownLoc::get(remark.getLocation().getContext())) : place, argument.val);
   }
 }
 
@@ -237,6 +243,8 @@ json::Value Explanation::toJson() const {
       object["origin"] = originInWords(mechanism->origin);
       object["choices"] = std::move(options);
     }
+    if (!call.callers.empty())
+      object["callers"] = json::Array(call.callers);
     if (!call.shots.empty())
       object["shots"] = json::Array(call.shots);
     if (!call.more.empty())

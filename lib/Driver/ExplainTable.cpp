@@ -161,6 +161,10 @@ std::vector<std::string> Explanation::whatMovesIt(const ExplainedCollective &cal
     std::string place = begin.file.empty() ? "an unknown line" : formatv("{0}:{1}", begin.file, begin.line).str();
     if (!begin.file.empty() && begin.file == call.file)
       place = formatv("line {0}", begin.line);
+    // Calls of one helper function: the caller that is not the same tells them apart.
+    auto theirs = llvm::find_if(begin.callers, [&](const std::string &caller) { return !llvm::is_contained(call.callers, caller); });
+    if (begin.line == call.line && theirs != begin.callers.end())
+      place += ", called from " + *theirs;
     cell.push_back(formatv("in one kernel with the {0} of {1}", begin.collective, place));
   }
   if (call.mechanism->origin != MechanismOrigin::Fastest)
@@ -244,7 +248,8 @@ void Explanation::printFunction(llvm::raw_ostream &os, StringRef function, bool 
     if (call.function != function)
       continue;
     std::string place = call.file.empty() ? "an unknown line" : formatv("{0}:{1}", call.file, call.line).str();
-    Table::Row row{{{place, call.text}, whatMoves(call), whatMovesIt(call), insteadOf(call), whatSharesIt(call)}};
+    std::string from = call.callers.empty() ? "" : "called from " + llvm::join(call.callers, ", ");
+    Table::Row row{{{place, call.text, from}, whatMoves(call), whatMovesIt(call), insteadOf(call), whatSharesIt(call)}};
     if (!rows.empty() && rows.back().first == row)
       ++rows.back().second;
     else

@@ -20,7 +20,7 @@ using namespace pkb;
 using namespace pkb::frontend;
 
 /// The version of the schema that this reader knows.
-static constexpr int64_t kMajor = 1, kMinor = 0;
+static constexpr int64_t kMajor = 1, kMinor = 1;
 
 bool pkb::looksLikeBundle(StringRef bytes) {
   return bytes.starts_with(StringRef("PK\3\4", 4)) ||

@@ -30,6 +30,7 @@ struct Site {
   std::string file;
   int64_t line = 0;
   std::string text; // of that line; empty where the record does not have it
+  std::vector<std::pair<std::string, int64_t>> callers; // files and lines that led to it, innermost first
 };
 
 enum class Origin { Input, Literal, Op };

@@ -20,8 +20,17 @@ Location Importer::locationOf(int64_t site) {
   if (site < 0 || site >= int64_t(program.sites.size()))
     return builder.getUnknownLoc();
   const Site &at = program.sites[site];
-  return FileLineColLoc::get(builder.getContext(), at.file,
-                             std::max<int64_t>(at.line, 0), 1);
+  auto place = [&](StringRef file, int64_t line) -> Location {
+    return FileLineColLoc::get(builder.getContext(), file,
+                               std::max<int64_t>(line, 0), 1);
+  };
+  SmallVector<Location> stack{place(at.file, at.line)};
+  for (const auto &[file, line] : at.callers)
+    stack.push_back(place(file, line));
+  Location loc = stack.pop_back_val();
+  while (!stack.empty())
+    loc = CallSiteLoc::get(stack.pop_back_val(), loc);
+  return loc;
 }
 
 llvm::Expected<SmallVector<int64_t>> Importer::getTensors(const llvm::json::Object &event,
@@ -150,7 +159,7 @@ importClasses(const Bundle &bundle, Schedule &schedule,
 static std::string format(Diagnostic &diagnostic) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (auto at = dyn_cast<FileLineColLoc>(diagnostic.getLocation()))
+  if (auto at = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
     os << at.getFilename().getValue() << ":" << at.getLine() << ": ";
   os << diagnostic;
   return text;

@@ -285,10 +285,18 @@ Expected<RankProgram> frontend::readProgram(json::Value value, int64_t rank) {
   DenseMap<int64_t, int64_t> storageOfId;
 
   if (Error error = readList(root, "sites", [&](const json::Object &object) {
-        program.sites.push_back(
-            {stripFolders(object.getString("file").value_or("?")).str(),
-             object.getInteger("line").value_or(0),
-             object.getString("text").value_or("").str()});
+        auto fileOf = [](const json::Object &frame) {
+          return stripFolders(frame.getString("file").value_or("?")).str();
+        };
+        Site &site = program.sites.emplace_back();
+        site.file = fileOf(object);
+        site.line = object.getInteger("line").value_or(0);
+        site.text = object.getString("text").value_or("").str();
+        if (const json::Array *callers = object.getArray("callers"))
+          for (const json::Value &caller : *callers)
+            if (const json::Object *frame = caller.getAsObject())
+              site.callers.emplace_back(fileOf(*frame),
+                                        frame->getInteger("line").value_or(0));
         return Error::success();
       }))
     return std::move(error);

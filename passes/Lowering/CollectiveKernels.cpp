@@ -135,7 +135,7 @@ int64_t ExchangeBuilder::messageElements(TypeRange operands) {
 xfer::KernelOp ExchangeBuilder::createKernel(StringRef name, int64_t elements, Type element) {
   std::string summary;
   llvm::raw_string_ostream text(summary);
-  if (auto place = dyn_cast<FileLineColLoc>(loc))
+  if (auto place = loc->findInstanceOf<FileLineColLoc>())
     text << place.getFilename().getValue() << ":" << place.getLine() << " ";
   text << op->getName().stripDialect();
   if (exchange.reduces() && exchange.combination->kind != comm::ReduceKind::Sum)

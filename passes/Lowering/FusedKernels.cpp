@@ -298,7 +298,7 @@ LogicalResult FusedBuilder::append(xfer::KernelOp chain) {
 
 std::string FusedBuilder::summary() {
   std::string text, place;
-  if (auto file = dyn_cast<FileLineColLoc>(loc))
+  if (auto file = loc->findInstanceOf<FileLineColLoc>())
     place = (file.getFilename().getValue() + ":" + Twine(file.getLine()) + " ").str();
   int64_t calls = llvm::range_size(op.getEntry().getOps<aten::CallOp>());
   if (!region.collective()) {

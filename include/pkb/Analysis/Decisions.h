@@ -94,6 +94,9 @@ std::string functionNameOf(mlir::Operation *op);
 /// The innermost place in a file that `loc` names; null if there is none.
 mlir::FileLineColLoc placeOf(mlir::Location loc);
 
+/// The places from which the function with that place was called, innermost first.
+llvm::SmallVector<mlir::FileLineColLoc> callersOf(mlir::Location loc);
+
 } // namespace pkb
 
 #endif // PKB_ANALYSIS_DECISIONS_H

@@ -21,6 +21,7 @@ struct ExplainedCollective {
   std::string file; // empty if not known
   int64_t line = 0;
   std::string text; // of the line; empty if not known
+  std::vector<std::string> callers; // "model.py:46": the lines from which the function with that line was called, innermost first
   std::string function, collective;
   std::vector<std::vector<int64_t>> group; // its rows
   std::optional<MechanismDecision> mechanism; // without its group
@@ -53,13 +54,21 @@ private:
     int64_t kernels = 0, library = 0, engines = 0, operators = 0;
   };
 
-  ExplainedCollective *find(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective, bool forMechanism);
-  ExplainedCollective &add(mlir::FileLineColLoc place, llvm::StringRef function, llvm::StringRef collective);
-  void addFusion(mlir::FileLineColLoc place, FusionDecision fusion);
-  void addApart(mlir::FileLineColLoc place, const ApartDecision &apart);
-  void addMechanism(mlir::FileLineColLoc place, MechanismDecision mechanism);
+  struct Place { // of a decision
+    explicit Place(mlir::Location loc);
+    bool isOf(const ExplainedCollective &call) const;
+
+    mlir::FileLineColLoc line; // null if not known
+    std::vector<std::string> callers;
+  };
+
+  ExplainedCollective *find(const Place &place, llvm::StringRef function, llvm::StringRef collective, bool forMechanism);
+  ExplainedCollective &add(const Place &place, llvm::StringRef function, llvm::StringRef collective);
+  void addFusion(const Place &place, FusionDecision fusion);
+  void addApart(const Place &place, const ApartDecision &apart);
+  void addMechanism(const Place &place, MechanismDecision mechanism);
   void addSteps(StepsDecision made);
-  void addText(mlir::FileLineColLoc place, const std::string &text);
+  void addText(const Place &place, const std::string &text);
   std::string lineOf(llvm::StringRef file, int64_t line) const;
   std::vector<std::string> getFunctions() const;
   const StepsDecision *stepsOf(llvm::StringRef function) const;

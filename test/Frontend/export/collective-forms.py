@@ -311,6 +311,40 @@ class FormsTest(ExportTest):
             self.assertBits(y, x * 9.0 + 5 + [10, 20, 30][k] + (21 if k == 2 else 0))
         self.assertEqual(collectives(bundle.ranks[0]), [])
 
+    def test_callers(self):
+        """A collective in a helper function is told by the lines that led to it, up to the function that is exported."""
+        bundle = self.export("""
+            def reduced(x):
+                dist.all_reduce(x)  # here
+                return x
+
+            class Layer(torch.nn.Module):
+                def forward(self, x):
+                    return reduced(x) * 2  # forward
+
+            def deep(x, n):
+                return deep(x, n - 1) if n else reduced(x)  # deep
+
+            def solution(x):
+                x = Layer()(x)  # first
+                x = x + reduced(x)  # second
+                dist.all_reduce(x)  # plain
+                return deep(x, 20)
+            """)
+        record = bundle.ranks[0]
+        sites = [record["sites"][e["site"]] for e in collectives(record)]
+        self.assertEqual([f"{self.folder}/program.py:{s['line']}" for s in sites], [self.line_of(w) for w in ("# here", "# here", "# plain", "# here")])
+
+        def callers(site):
+            return [f"{self.folder}/{os.path.basename(f['file'])}:{f['line']}" for f in site.get("callers", [])]
+
+        self.assertEqual(callers(sites[0]), [self.line_of("# forward"), self.line_of("# first")])
+        self.assertEqual([f["function"] for f in sites[0]["callers"]], ["forward", "solution"])
+        self.assertEqual(callers(sites[1]), [self.line_of("# second")])
+        self.assertNotIn("callers", sites[2])
+        self.assertEqual(callers(sites[3]), [self.line_of("# deep")] * 8)
+        self.assertTrue(all(f["file"].startswith("source/") for s in sites for f in s.get("callers", [])), sites)
+
     def test_one_rank(self):
         """A world of one: every collective is the identity, and a script's own set-up is accepted."""
         bundle, ranks = self.outputs(

@@ -20,9 +20,9 @@
 # RUN: not pkb-opt %t.swapped.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=SWAPPED
 # SWAPPED: member 'rank1.json' must be rank 1 of 2, got: rank 0 of 2
 # RUN: not pkb-opt %t.major.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=MAJOR
-# MAJOR: member 'bundle.json' has schema version 2.0, this pkb-opt reads 1.0; export with the pkb-export of the same release
+# MAJOR: member 'bundle.json' has schema version 2.0, this pkb-opt reads 1.1; export with the pkb-export of the same release
 # RUN: not pkb-opt %t.minor.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=MINOR
-# MINOR: member 'rank0.json' has schema version 1.7, this pkb-opt reads 1.0
+# MINOR: member 'rank0.json' has schema version 1.7, this pkb-opt reads 1.1
 # RUN: not pkb-opt %t.schema.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=SCHEMA
 # SCHEMA: member 'bundle.json' must have the schema pkb-bundle, got: pkb-cake
 # RUN: not pkb-opt %t.json.pkb -o %t.mlir 2>&1 | FileCheck %s --check-prefix=JSON

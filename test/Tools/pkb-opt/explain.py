@@ -88,6 +88,26 @@
 # APART-NOT: _softmax after it
 # APART: all_reduce, 1 operator on rows get kernels of
 #
+# Calls of one helper function are told apart by the lines that call it; a kernel of both says which of them it begins with.
+# RUN: pkb-opt %t.helper.pkb --pkb-pipeline=target=h200x2 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=HELPER
+# RUN: pkb-opt %t.helper.pkb --pkb-pipeline=target=h200x2 --explain --json -o %t.cu 2>&1 | FileCheck %s --check-prefix=HELPER-JSON
+# HELPER: helper.pkb: 2 collectives
+# HELPER: {{^}}model.py:7 {{.*}}all_reduce
+# HELPER-NEXT: {{^}}dist.all_reduce(x) {{.*}}
+# HELPER-NEXT: {{^}}called from layers.py:40, model.py:20 {{.*}}
+# HELPER: {{^}}model.py:7 {{.*}}all_reduce
+# HELPER-NEXT: {{^}}dist.all_reduce(x) {{.*}}
+# HELPER-NEXT: {{^}}called from layers.py:40, model.py:21 {{.*}}in one kernel
+# HELPER: of line 7,{{ }}
+# HELPER-NEXT: {{^ *}}called from{{ *$}}
+# HELPER-NEXT: {{^ *}}model.py:20{{ *$}}
+# HELPER-JSON: "callers": [
+# HELPER-JSON-NEXT: "layers.py:40",
+# HELPER-JSON-NEXT: "model.py:20"
+# HELPER-JSON: "callers": [
+# HELPER-JSON-NEXT: "layers.py:40",
+# HELPER-JSON-NEXT: "model.py:21"
+#
 # One that only some ranks call is one collective of a program whose ranks differ.
 # RUN: pkb-opt %t.some.pkb --pkb-pipeline=target=h200x3 --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SOME
 # SOME: some.pkb: 1 collective; the ranks run different code
@@ -168,6 +188,17 @@ def after():
     return rank
 
 
+def helper():
+    rank = Program()
+    x = rank.input([1024])
+    for line in (20, 21):
+        x = rank.at(7).all_reduce(x)
+        rank.events[-1]["writes"] = []
+        rank.sites[rank.events[-1]["site"]]["callers"] = [{"file": "layers.py", "line": 40, "function": "forward"}, {"file": "model.py", "line": line, "function": "f"}]
+    rank.returns(x)
+    return rank
+
+
 def some(number):
     rank = Program()
     x = rank.input([1024])
@@ -197,6 +228,7 @@ def shots():
 if len(sys.argv) == 2:
     write(sys.argv[1] + ".chain.pkb", [chain(), chain()])
     write(sys.argv[1] + ".after.pkb", [after(), after()])
+    write(sys.argv[1] + ".helper.pkb", [helper(), helper()])
     write(sys.argv[1] + ".some.pkb", [some(number) for number in range(3)], groups=[{"id": 0, "ranks": [0, 1, 2]}, {"id": 1, "ranks": [0, 1]}])
     write(sys.argv[1] + ".apart.pkb", [apart() for _ in range(3)])
     write(sys.argv[1] + ".shots.pkb", [shots() for _ in range(4)])

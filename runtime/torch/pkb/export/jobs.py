@@ -86,7 +86,7 @@ def _write(job, results):
     for k, r in enumerate(results):
         record = r["record"]
         _renumber_groups(record, [groups.index(g) for g in r["groups"]])
-        for s in record["sites"]:
+        for s in (frame for site in record["sites"] for frame in (site, *site.get("callers", ()))):
             s["file"] = places.get(s["file"]) or os.path.basename(s["file"])
         for note in record.pop("not_exercised"):
             if note not in notes:

@@ -139,14 +139,16 @@ class Recorder:
         self._literal_bytes[sid] = tid
         return self._intern(tensor, sid)
 
-    def site(self):
-        """The index of the innermost user frame in `sites`."""
+    def site(self, callers=()):
+        """The index of the innermost user frame in `sites`; `callers`: the frames that led to it, as sites.callers() gives them."""
         where = sites.current()
-        index = self._site_ids.get(where)
+        index = self._site_ids.get((where, callers))
         if index is None:
-            index = self._site_ids[where] = len(self.sites)
+            index = self._site_ids[where, callers] = len(self.sites)
             path, line, function = where or ("", 0, "")
             self.sites.append({"file": path, "line": line, "function": function, "text": sites.source_line(path, line)})
+            if callers:
+                self.sites[-1]["callers"] = [{"file": path, "line": line, "function": function} for path, line, function in callers]
         return index
 
     def group_id(self, group):
@@ -337,7 +339,7 @@ class Recorder:
                 writes.append([out_ids[-1], self.tensor_id(target)])
                 self._depends[self.storage_of(target)] |= bits
         event = {
-            "kind": "collective", "name": call.name, "group": self.group_id(call.group), "site": self.site(),
+            "kind": "collective", "name": call.name, "group": self.group_id(call.group), "site": self.site(sites.callers()),
             "inputs": inputs, "outputs": out_ids, "reduce": call.reduce, "writes": writes,
             "async": asynchronous, "api": call.api, "splits": call.splits,
         }  # fmt: skip
@@ -434,7 +436,7 @@ class Recorder:
     def to_json(self, capture):
         """The content of rank<k>.json; `sites` still hold absolute paths."""
         return {
-            "schema": "pkb-rank", "version": [1, 0], "capture": capture, "rank": self.rank, "world_size": self.world_size,
+            "schema": "pkb-rank", "version": [1, 1], "capture": capture, "rank": self.rank, "world_size": self.world_size,
             "storages": self.storages, "tensors": self.tensors, "inputs": self.inputs, "outputs": self.outputs,
             "literals": self.literals, "events": self.events, "sites": self.sites,
         }  # fmt: skip

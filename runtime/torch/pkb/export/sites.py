@@ -36,6 +36,22 @@ def current():
     return None
 
 
+def callers(most=8):
+    """(path, line, function) of the frames of the user's code that led to `current`, innermost first, without it: at most `most`.
+
+    The stack ends where the exporter calls the user's function.
+    """
+    frame, found = sys._getframe(1), []
+    while frame is not None and len(found) <= most:
+        code = frame.f_code
+        if is_user_file(code.co_filename):
+            found.append((code.co_filename, frame.f_lineno, code.co_name))
+        elif found and code.co_filename.startswith(_OURS):
+            break
+        frame = frame.f_back
+    return tuple(found[1:])
+
+
 def text(site):
     """"FILE:LINE" of what `current` gave."""
     return f"{site[0]}:{site[1]}" if site else "no line of the user's code"
