@@ -76,8 +76,11 @@ static constexpr const char *kJobKeys[] = {"program", "check", "source", "ranks"
 
 std::vector<JobSpec> readBatch(const Options &options) {
   json list = json::parse(readFile(options.batch, "batch file"), nullptr, /*allow_exceptions=*/false);
-  if (!list.is_array() || list.empty()) {
+  if (!list.is_array()) {
     throw Failure(BadInput, fmt::format("batch file '{}' is not a JSON list of jobs", options.batch));
+  }
+  if (list.empty()) {
+    throw Failure(BadInput, fmt::format("batch file '{}' is a list without jobs", options.batch));
   }
   std::filesystem::path folder = std::filesystem::absolute(options.batch).parent_path();
   auto place = [&](const std::string &path) { return path.empty() ? path : (folder / path).lexically_normal().string(); };

@@ -284,7 +284,7 @@ class BadInputTest(ExportTest):
         answers = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertEqual([a["ok"] for a in answers], [True, False, False, True])
         self.assertIn("has no function absent", answers[1]["error"])
-        self.assertIn("job 2: unknown key colour", answers[2]["error"])
+        self.assertIn("job 2: unknown key colour; known: function, inputs, world-size, output, random, ", answers[2]["error"])
         self.assertEqual(sorted(n for n in os.listdir(self.folder) if n.endswith(".pkb")), ["a.pkb", "d.pkb"])
         for text, message in (("{", "is not JSON"), ('{"a": 1}', "must hold a list of objects")):
             with open(jobs, "w") as f:

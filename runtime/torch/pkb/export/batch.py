@@ -68,11 +68,11 @@ def run_batch(options):
 
         def work(entry=entry, number=number):
             fields = parser().parse_args([])
+            known = [name.replace("_", "-") for name in vars(fields) if name != "batch"]
             for key, value in entry.items():
-                name = key.replace("-", "_")
-                if name not in vars(fields) or name == "batch":
-                    raise InputError(f"job {number}: unknown key {key}")
-                setattr(fields, name, value)
+                if key.replace("_", "-") not in known:
+                    raise InputError(f"job {number}: unknown key {key}; known: {', '.join(known)}")
+                setattr(fields, key.replace("-", "_"), value)
             return jobs.run(job_of(fields))
 
         answer = {"job": number, **in_fork(work)}

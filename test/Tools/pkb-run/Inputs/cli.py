@@ -331,6 +331,9 @@ class Batches(Case):
         with open(path("bad.json"), "w") as f:
             f.write("{}")
         self.refused(run("--batch", path("bad.json")), 2, "is not a JSON list of jobs")
+        with open(path("empty.json"), "w") as f:
+            f.write("[]")
+        self.refused(run("--batch", path("empty.json")), 2, "empty.json' is a list without jobs")
         self.refused(run("--batch", "none.json"), 2, "batch file 'none.json' does not exist")
         for entry, message in (
             ({"check": "x"}, "job 0: key 'program' is missing: the .cu or .pkx file to run"),
