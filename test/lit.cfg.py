@@ -11,6 +11,7 @@ Features (use with REQUIRES / UNSUPPORTED):
   pkb-checkout  PKB_CHECKOUT names a checkout of ParallelKernelBench
   plugins       pkb-opt links the shared MLIR library, so any plugin loads
   full          the run includes long tests (-D full=1)
+  dev-full      /dev/full is the device that is always full
 
 Substitutions: %python, %nvcc, %cxx, %src (repository root), %build (build tree), %shlibext.
 PKB_CHECK_ROUNDTRIP=1 in the environment adds --verify-roundtrip to every pkb-opt.
@@ -19,6 +20,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import subprocess
 
 import lit.formats
@@ -103,6 +105,9 @@ config.substitutions.append(("%cxx", os.path.join(config.pkb_llvm_bin, "clang++"
 # --- features ------------------------------------------------------------------------------------
 if platform.system() == "Linux":
     config.available_features.add("linux")
+
+if os.path.exists("/dev/full") and stat.S_ISCHR(os.stat("/dev/full").st_mode):
+    config.available_features.add("dev-full")
 
 nvcc = find_nvcc()
 if nvcc:

@@ -39,7 +39,7 @@ namespace {
 
 class Dump : public PassInstrumentation {
 public:
-  explicit Dump(StringRef folder) : folder(folder) {}
+  Dump(StringRef folder, bool &incomplete) : folder(folder), incomplete(incomplete) {}
 
   void runBeforePass(Pass *pass, Operation *op) override {
     if (number == 0)
@@ -61,13 +61,13 @@ private:
 
   std::string folder;
   int64_t number = 0;
-  bool broken = false;
+  bool &incomplete;
 };
 
 } // namespace
 
 void Dump::write(StringRef what, Operation *op, bool valid) {
-  if (broken)
+  if (incomplete)
     return;
   while (Operation *parent = op->getParentOp())
     op = parent;
@@ -85,13 +85,13 @@ void Dump::write(StringRef what, Operation *op, bool valid) {
     code = os.error();
     os.clear_error();
   }
-  if (code) { // a full disk does not stop the compilation
-    broken = true;
-    llvm::WithColor::warning(llvm::errs(), "pkb-opt") << "cannot write '" << path << "': " << code.message() << "; no more is dumped\n";
+  if (code) {
+    incomplete = true;
+    llvm::WithColor::error(llvm::errs(), "pkb-opt") << "cannot write '" << path << "': " << code.message() << "; no more is dumped\n";
   }
 }
 
-void pkb::dumpAfterEachPass(PassManager &manager, StringRef folder) {
+void pkb::dumpAfterEachPass(PassManager &manager, StringRef folder, bool &incomplete) {
   manager.getContext()->disableMultithreading();
-  manager.addInstrumentation(std::make_unique<Dump>(folder));
+  manager.addInstrumentation(std::make_unique<Dump>(folder, incomplete));
 }

@@ -14,6 +14,7 @@
 #include "dialects/Comm/IR/Comm.h"
 #include "dialects/Xfer/IR/Xfer.h"
 #include "passes/Contract/Passes.h"
+#include "runtime/lib/OutputFile.h"
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
@@ -48,36 +49,24 @@ static EmitKind resolve(const OptRequest &request) {
   return EmitKind::Mlir;
 }
 
-/// What a system call said, without the path that the caller names anyway.
-static llvm::Error plain(llvm::Error error) {
-  std::string text;
-  llvm::handleAllErrors(std::move(error), [&](const llvm::ErrorInfoBase &info) {
-    text = info.convertToErrorCode().message();
-  });
-  return llvm::createStringError(text);
+/// The message for an output, if there is a reason why it was not written; the exit status.
+static int checkWritten(StringRef path, const std::string &why) {
+  return why.empty() ? 0 : fail("cannot write output '" + path + "': " + why);
 }
 
-/// Writes `text` to `path` whole or not at all.
-static llvm::Error writeOutput(StringRef path, StringRef text) {
-  llvm::sys::fs::file_status status;
-  bool special = path != "-" && !llvm::sys::fs::status(path, status) &&
-                 status.type() != llvm::sys::fs::file_type::regular_file;
-  if (special) { // a device or pipe cannot be renamed over
-    std::error_code code;
-    llvm::raw_fd_ostream os(path, code);
-    if (code)
-      return llvm::errorCodeToError(code);
-    os << text;
-    os.close();
-    code = os.error();
-    os.clear_error();
-    return llvm::errorCodeToError(code);
+/// Writes `text` to standard output, or to a file whole or not at all.
+static int writeOutput(StringRef path, StringRef text) {
+  std::string why;
+  if (path == "-") {
+    llvm::outs() << text;
+    llvm::outs().flush();
+    if (std::error_code code = llvm::outs().error())
+      why = code.message();
+    llvm::outs().clear_error(); // which would end the process with a second message
+  } else {
+    why = pkb_rt::writeWholeFile(path.str(), text);
   }
-  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
-    os << text;
-    return llvm::Error::success();
-  });
-  return error ? plain(std::move(error)) : llvm::Error::success();
+  return checkWritten(path, why);
 }
 
 std::vector<std::string> pkb::passTargetFile(int argc, char **argv,
@@ -203,15 +192,17 @@ static int writeProgram(const EmittedProgram &program, StringRef output) {
     if (output == "-")
       return fail("the program has constants, which need a file beside it; name "
                   "an output file with -o X.cu");
-    std::string data = output.str() + ".data";
-    if (llvm::Error error = writeOutput(data, program.data))
-      return fail("cannot write output '" + data +
-                  "': " + llvm::toString(std::move(error)));
+    // Both before either is put in place: each is of no use with another's.
+    std::string dataPath = output.str() + ".data";
+    pkb_rt::OutputFile data(dataPath), text(output.str());
+    int status = checkWritten(dataPath, data.write(program.data));
+    if (!status)
+      status = checkWritten(output, text.write(program.text));
+    if (!status)
+      status = checkWritten(dataPath, data.keep());
+    return status ? status : checkWritten(output, text.keep());
   }
-  if (llvm::Error error = writeOutput(output, program.text))
-    return fail("cannot write output '" + output +
-                "': " + llvm::toString(std::move(error)));
-  return 0;
+  return writeOutput(output, program.text);
 }
 
 /// True if a pass of `manager` chooses mechanisms.
@@ -238,15 +229,15 @@ static llvm::Error listenTo(MlirOptMainConfig &config, Explanation &explanation)
   return llvm::Error::success();
 }
 
-/// Makes the passes of `config` leave the IR after each of them in a folder.
-static llvm::Error dumpInto(MlirOptMainConfig &config, const std::string &folder) {
+/// Makes the passes of `config` leave the IR after each of them in a folder. Sets `incomplete` if that fails on the way.
+static llvm::Error dumpInto(MlirOptMainConfig &config, const std::string &folder, bool &incomplete) {
   if (!config.inputSplitMarker().empty())
     return llvm::createStringError("--dump-dir is for one program; leave out --split-input-file");
   if (llvm::Error error = prepareDumpFolder(folder))
     return error;
   MlirOptMainConfig plain = config;
-  config.setPassPipelineSetupFn([folder, plain](PassManager &manager) -> LogicalResult {
-    dumpAfterEachPass(manager, folder);
+  config.setPassPipelineSetupFn([folder, plain, &incomplete](PassManager &manager) -> LogicalResult {
+    dumpAfterEachPass(manager, folder, incomplete);
     return plain.setupPassPipeline(manager);
   });
   return llvm::Error::success();
@@ -287,9 +278,7 @@ static int writeExplanation(const Explanation &explanation, const OptRequest &re
     llvm::errs() << text;
     return 0;
   }
-  if (llvm::Error error = writeOutput(request.explainOutput, text))
-    return fail("cannot write explanation '" + request.explainOutput + "': " + llvm::toString(std::move(error)));
-  return 0;
+  return writeOutput(request.explainOutput, text);
 }
 
 int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
@@ -322,8 +311,9 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   if (request.explain != ExplainKind::None)
     if (llvm::Error error = listenTo(config, explanation))
       return fail(llvm::toString(std::move(error)));
+  bool incompleteDump = false;
   if (!request.dumpFolder.empty())
-    if (llvm::Error error = dumpInto(config, request.dumpFolder))
+    if (llvm::Error error = dumpInto(config, request.dumpFolder, incompleteDump))
       return fail(llvm::toString(std::move(error)));
   std::unique_ptr<llvm::MemoryBuffer> buffer;
   StringRef bundle;
@@ -350,7 +340,7 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
 
   std::string text;
   llvm::raw_string_ostream os(text);
-  if (failed(MlirOptMain(os, std::move(buffer), registry, config)))
+  if (failed(MlirOptMain(os, std::move(buffer), registry, config)) || incompleteDump)
     return 1;
   if (request.explain != ExplainKind::None)
     if (int status = writeExplanation(explanation, request))
@@ -367,8 +357,5 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
       return fail(llvm::toString(std::move(error)));
     return 0;
   }
-  if (llvm::Error error = writeOutput(request.output, text))
-    return fail("cannot write output '" + request.output +
-                "': " + llvm::toString(std::move(error)));
-  return 0;
+  return writeOutput(request.output, text);
 }

@@ -5,14 +5,12 @@
 #include "Compile.h"
 #include "Error.h"
 #include "Manifest.h"
+#include "OutputFile.h"
 #include "Sha256.h"
 #include "pkb_rt/layout.h"
 
-#include <cerrno>
-#include <cstring>
 #include <future>
 #include <nlohmann/json.hpp>
-#include <unistd.h>
 
 using namespace pkb_rt;
 
@@ -113,12 +111,8 @@ void writeArtefact(const pkb_artefact_desc &desc, const std::string &path) {
                 {"images", images},               {"files", files}};
   std::string indexText = index.dump(1) + "\n";
   members.insert(members.begin(), {kArtefactIndex, indexText});
-  std::string part = cat(path, ".", getpid(), ".part");
-  writeFile(part, writeZip(members, "pkb-artefact " + sha256Hex(indexText)));
-  if (rename(part.c_str(), path.c_str()) != 0) {
-    int error = errno;
-    unlink(part.c_str());
-    fail(PKB_ERROR_PROGRAM, "cannot write '", path, "': ", std::strerror(error));
+  if (std::string why = writeWholeFile(path, writeZip(members, "pkb-artefact " + sha256Hex(indexText))); !why.empty()) {
+    fail(PKB_ERROR_PROGRAM, "cannot write '", path, "': ", why);
   }
 }
 

@@ -200,6 +200,7 @@ int measureMachine(const Options &options) {
     fmt::print("wrote {}\n", path);
   }
   fmt::print("{} measurements in {:.0f} s\n", cases.size(), std::chrono::duration<double>(run::Clock::now() - begin).count());
+  run::flushStandardOutput();
   return run::Right;
 }
 

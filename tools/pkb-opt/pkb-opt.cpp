@@ -10,11 +10,13 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/WithColor.h"
+#include <csignal>
 
 namespace cl = llvm::cl;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM initialize(argc, argv);
+  std::signal(SIGXFSZ, SIG_IGN); // a limit on file sizes is an error of the write, as a full disk is
   mlir::DialectRegistry registry;
   pkb::registerAllDialects(registry);
   pkb::registerAllPasses();

@@ -235,6 +235,7 @@ void waitForAny(const std::vector<Child *> &children, Clock::time_point deadline
 
 void installSignalCleanup() {
   signal(SIGPIPE, SIG_IGN);
+  signal(SIGXFSZ, SIG_IGN); // a limit on file sizes is an error of the write, as a full disk is
   static sigset_t set;
   sigemptyset(&set);
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {

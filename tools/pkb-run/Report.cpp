@@ -214,6 +214,7 @@ int Report::finish() {
   if (!options.json.empty() && options.json != "-") {
     writeFileAtomically(options.json, lines);
   }
+  flushStandardOutput();
   return code;
 }
 

@@ -35,7 +35,8 @@ class Report {
 public:
   explicit Report(const Options &options);
   void add(const Outcome &outcome);
-  /// Writes the JSON file. Returns the exit status of the whole run: the largest of its jobs'.
+  /// Writes the JSON file. Returns the exit status of the whole run: the largest of its jobs'. Throws Failure(BadInput) if the file, or what was
+  /// printed before, could not be written.
   int finish();
 
 private:

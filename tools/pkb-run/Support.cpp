@@ -6,10 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "tools/pkb-run/Support.h"
 
+#include "runtime/lib/OutputFile.h"
 #include "runtime/lib/Sha256.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -41,18 +43,21 @@ std::string readFile(const std::string &path, const std::string &what) {
 }
 
 void writeFileAtomically(const std::string &path, const std::string &text) {
-  std::string temporary = fmt::format("{}.{}.tmp", path, getpid());
-  std::ofstream out(temporary, std::ios::binary);
-  out << text;
-  out.close();
-  std::error_code error;
-  if (out) {
-    fs::rename(temporary, path, error);
+  if (std::string why = pkb_rt::writeWholeFile(path, text); !why.empty()) {
+    throw Failure(BadInput, fmt::format("cannot write '{}': {}", path, why));
   }
-  if (!out || error) {
-    std::string reason = error ? error.message() : std::strerror(errno);
-    fs::remove(temporary, error);
-    throw Failure(BadInput, fmt::format("cannot write '{}': {}", path, reason));
+}
+
+void requireWritable(const std::string &path) {
+  if (std::string why = pkb_rt::whyNotWritable(path); !why.empty()) {
+    throw Failure(BadInput, fmt::format("cannot write '{}': {}", path, why));
+  }
+}
+
+void flushStandardOutput() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) {
+    throw Failure(BadInput, fmt::format("cannot write to standard output{}{}", errno ? ": " : "", errno ? std::strerror(errno) : ""));
   }
 }
 

@@ -26,8 +26,14 @@ public:
 /// The whole file. Throws Failure(BadInput) naming `what` and the path if it cannot be read.
 std::string readFile(const std::string &path, const std::string &what);
 
-/// Writes through a temporary file beside `path` and a rename, so that no half-written file is left.
+/// Writes `text` whole or not at all (runtime/lib/OutputFile.h). Throws Failure(BadInput) naming the path.
 void writeFileAtomically(const std::string &path, const std::string &text);
+
+/// Throws Failure(BadInput) if nothing can be written to `path`; for the start of a run. Leaves what is there as it is.
+void requireWritable(const std::string &path);
+
+/// What was printed so far, out. Throws Failure(BadInput) if any of it could not be written.
+void flushStandardOutput();
 
 /// Lower-case hex SHA-256 of `data`.
 std::string sha256Hex(const std::string &data);

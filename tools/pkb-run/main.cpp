@@ -119,6 +119,7 @@ void writeSolution(const Options &options) {
                                    : fmt::format("writing '{}' took longer than {} s", options.solution, options.timeout));
   }
   fmt::print("wrote {}\n", options.solution);
+  flushStandardOutput();
 }
 
 } // namespace

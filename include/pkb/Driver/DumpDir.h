@@ -18,8 +18,9 @@ llvm::Error prepareDumpFolder(llvm::StringRef folder);
 
 /// From now on `manager` writes the whole module into `folder` before its first pass (`000-input.mlir`) and after each pass
 /// (`001-pkb-verify-comm.mlir`); after one that fails, too (`007-pkb-verify-xfer-failed.mlir`, in generic form where the IR is not valid). The files
-/// are complete and can be read again. Passes run one after the other.
-void dumpAfterEachPass(mlir::PassManager &manager, llvm::StringRef folder);
+/// are complete and can be read again; a file that cannot be written is reported, is the last, and sets `incomplete`, which must outlive the
+/// manager. Passes run one after the other.
+void dumpAfterEachPass(mlir::PassManager &manager, llvm::StringRef folder, bool &incomplete);
 
 } // namespace pkb
 

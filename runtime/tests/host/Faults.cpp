@@ -296,5 +296,5 @@ int main() {
     missed += !right;
   }
   std::printf("%zu faults, %zu missed\n", faults.size(), missed);
-  return missed != 0;
+  return missed != 0 || std::fflush(stdout) != 0 || std::ferror(stdout);
 }

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What lies on disk: the cache of compiled kernels, and the zip files that artefacts are.
+// What lies on disk: the cache of compiled kernels, the zip files that artefacts are, and files that are written whole or not at all.
 #include "Compile.h"
 #include "Error.h"
+#include "OutputFile.h"
 #include "Zip.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/file.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -119,6 +123,65 @@ TEST(Cache, a_lock_that_is_not_given_up_is_waited_for_and_then_done_without) {
   ASSERT_EQ(image.notes.size(), 1u);
   EXPECT_NE(image.notes[0].find("another process has held '" + folder.path + "/image.so.lock' for 0.2 s"), std::string::npos) << image.notes[0];
   close(held);
+}
+
+TEST(OutputFile, a_file_is_replaced_whole_or_not_at_all) {
+  CacheFolder folder;
+  std::string place = folder.path + "/out", link = folder.path + "/link";
+  ASSERT_EQ(symlink("out", link.c_str()), 0);
+  EXPECT_EQ(writeWholeFile(place, "old"), "");
+  {
+    OutputFile file(place);
+    EXPECT_EQ(file.write("new"), "");
+    EXPECT_EQ(readFile(place), "old");
+  }
+  EXPECT_EQ(readFile(place), "old"); // never kept
+  EXPECT_EQ(writeWholeFile(link, "through the link"), "");
+  EXPECT_EQ(readFile(place), "through the link");
+  std::string longest = folder.path + "/" + std::string(255, 'x');
+  EXPECT_EQ(writeWholeFile(longest, "x"), "");
+  EXPECT_EQ(writeWholeFile(longest + "x", "x"), "File name too long");
+  EXPECT_EQ(writeWholeFile(folder.path, "x"), "Is a directory");
+  EXPECT_EQ(writeWholeFile(folder.path + "/none/out", "x"), "No such file or directory");
+  rlimit before, small;
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  small = {1000, before.rlim_max};
+  signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  std::string why = writeWholeFile(place, std::string(1001, 'x'));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_EQ(why, "File too large");
+  EXPECT_EQ(readFile(place), "through the link");
+  EXPECT_EQ(std::system(("test $(ls -A '" + folder.path + "' | wc -l) = 3").c_str()), 0); // no parts
+}
+
+TEST(OutputFile, whether_it_can_be_written_is_found_before_and_changes_nothing) {
+  CacheFolder folder;
+  std::string place = folder.path + "/out", pipe = folder.path + "/pipe";
+  EXPECT_EQ(whyNotWritable(place), "");
+  EXPECT_NE(access(place.c_str(), F_OK), 0);
+  writeFile(place, "old");
+  EXPECT_EQ(whyNotWritable(place), "");
+  EXPECT_EQ(readFile(place), "old");
+  EXPECT_EQ(whyNotWritable(folder.path), "Is a directory");
+  EXPECT_EQ(whyNotWritable(""), "No such file or directory");
+  EXPECT_EQ(whyNotWritable(folder.path + "/none/out"), "No such file or directory");
+  EXPECT_EQ(whyNotWritable(place + "/out"), "Not a directory");
+  EXPECT_EQ(whyNotWritable(folder.path + "/" + std::string(256, 'x')), "File name too long");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(whyNotWritable(pipe), ""); // without waiting for a reader
+}
+
+TEST(OutputFile, a_device_is_written_and_stays) {
+  struct stat status;
+  if (stat("/dev/full", &status) != 0 || !S_ISCHR(status.st_mode)) {
+    GTEST_SKIP() << "no /dev/full here";
+  }
+  EXPECT_EQ(whyNotWritable("/dev/full"), "");
+  EXPECT_EQ(writeWholeFile("/dev/full", "x"), "No space left on device");
+  EXPECT_EQ(writeWholeFile("/dev/null", "x"), "");
+  ASSERT_EQ(stat("/dev/full", &status), 0);
+  EXPECT_TRUE(S_ISCHR(status.st_mode));
 }
 
 TEST(Zip, members_come_back_and_every_changed_byte_is_noticed) {

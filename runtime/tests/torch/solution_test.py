@@ -8,6 +8,7 @@ Run with PYTHONPATH=runtime/torch and PKB_LIBRARY_DIR set to the folder of the b
 import importlib.util
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -72,6 +73,16 @@ class SolutionTest(unittest.TestCase):
         with self.assertRaisesRegex(pkb.PkbError, "cannot write .*/none/out.py': No such file"):
             solution.write(self.path / "p.cu", self.path / "none" / "out.py")
         self.assertFalse((self.path / "out.py").exists())
+        (self.path / "out.py").write_text("old")
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, before[1]))
+        try:
+            with self.assertRaisesRegex(pkb.PkbError, "cannot write .*/out.py': File too large"):
+                solution.write(self.path / "p.cu", self.path / "out.py")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        self.assertEqual((self.path / "out.py").read_text(), "old")
+        self.assertEqual([p.name for p in self.path.glob(".*")], [])
         (self.path / "p.cu").write_text(program_text(data="0" * 64))
         with self.assertRaisesRegex(pkb.PkbError, "has constants in .*p.cu.data', which is missing"):
             solution.write(self.path / "p.cu", self.path / "out.py")

@@ -7,6 +7,7 @@ table of operators and the device headers, and needs torch 2.11.0 on a machine w
 """
 
 import base64
+import contextlib
 import hashlib
 import io
 import json
@@ -20,6 +21,7 @@ import textwrap
 import zipfile
 
 from . import artefact, native
+from .files import whole_file, why_not
 
 _LIBRARIES = ("libpkb_rt.so", "libpkb_aten.so", "libpkb_torch.so")
 _MODULES = ("__init__.py", "artefact.py", "native.py", "context.py", "program.py", "trees.py")
@@ -89,7 +91,7 @@ def _stripped(path):
     """Contents of a library without its debug symbols, where `strip` is at hand."""
     tool = shutil.which("strip")
     if tool:
-        with tempfile.TemporaryDirectory() as folder:
+        with contextlib.suppress(OSError), tempfile.TemporaryDirectory() as folder:  # no room for a copy
             copy = pathlib.Path(folder) / path.name
             shutil.copyfile(path, copy)
             if subprocess.run([tool, "--strip-unneeded", str(copy)], capture_output=True, check=False).returncode == 0:
@@ -163,12 +165,10 @@ def write(program, out):
         digest=hashlib.sha256(packed.getvalue()).hexdigest(),
         archive="\n".join(textwrap.wrap(encoded, 160)),
     )
-    part = out.with_name(f".{out.name}.part")
     try:
-        part.write_text(text, encoding="ascii")
-        part.replace(out)
+        with whole_file(out) as file:
+            file.write(text.encode("ascii"))
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise native.PkbError(f"cannot write '{out}': {error.strerror}") from error
 
 
@@ -180,6 +180,9 @@ def main(arguments):
         write(*arguments)
     except native.PkbError as error:
         print(f"pkb-run: error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"pkb-run: error: {why_not(error)}", file=sys.stderr)
         return 2
     return 0
 

@@ -7,7 +7,9 @@ import contextlib
 import io
 import os
 import re
+import resource
 import stat
+import subprocess
 import sys
 import time
 import unittest
@@ -203,6 +205,34 @@ class BadInputTest(ExportTest):
         self.assertEqual(os.listdir(self.folder), ["x.pkb"])
         with open(path) as f:
             self.assertEqual(f.read(), "old")
+
+    def test_full_disk(self):
+        """A limit on file sizes is one; a device is written as it is, and stays."""
+        from pkb.export import InputError, bundle
+
+        path = os.path.join(self.folder, "x.pkb")
+        with open(path, "w") as f:
+            f.write("old")
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, before[1]))
+        try:
+            with self.assertRaisesRegex(InputError, "cannot write .*x.pkb: File too large"):
+                bundle.write(path, {}, [{}], {"tensors/0.bin": bytes(2000)}, {})
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        self.assertEqual(os.listdir(self.folder), ["x.pkb"])
+        with open(path) as f:
+            self.assertEqual(f.read(), "old")
+        if os.path.exists("/dev/full") and stat.S_ISCHR(os.stat("/dev/full").st_mode):
+            with self.assertRaisesRegex(InputError, "cannot write /dev/full: No space left on device"):
+                bundle.write("/dev/full", {}, [{}], {}, {})
+            self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
+            jobs = os.path.join(self.folder, "jobs.json")
+            with open(jobs, "w") as f:
+                f.write("[{}]")
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([sys.executable, "-m", "pkb.export", "--batch", jobs], stdout=full, stderr=subprocess.PIPE, text=True, timeout=200)
+            self.assertEqual((done.returncode, done.stderr), (2, "pkb-export: error: standard output: No space left on device\n"))
 
     def test_unsupported_data(self):
         message = self.fails(*self.args("def solution(x):\n    return torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)\n"), status=1)

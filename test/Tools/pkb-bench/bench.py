@@ -5,6 +5,7 @@
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import unittest
 
 from pkb.bench import table
 from pkb.bench.cells import BenchError, parse_numbers, parse_shapes
+from pkb.bench.results import Results
 
 SOURCE, BUILD = os.environ["PKB_SOURCE_DIR"], os.environ["PKB_BUILD_DIR"]
 TOOL = os.path.join(SOURCE, "tools", "pkb-bench", "pkb-bench")
@@ -162,6 +164,22 @@ class BenchTest(unittest.TestCase):
 
 
 class PartsTest(unittest.TestCase):
+    def test_results_that_cannot_be_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results = Results(os.path.join(folder, "r.jsonl"))
+            before = resource.getrlimit(resource.RLIMIT_FSIZE)
+            for room, message in ((0, "r.jsonl: File too large"), (10, "r.jsonl: 10 of .* bytes written; is the disk full?")):
+                resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+                try:
+                    with self.assertRaisesRegex(BenchError, message):
+                        results.append([{"schema": "pkb-result"}])
+                finally:
+                    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            self.assertEqual(results.rows, [])
+            self.assertEqual(Results(results.path).rows, [])  # the torn line is cut off
+            with self.assertRaisesRegex(BenchError, "which /dev/null cannot be: name a regular file"):
+                Results("/dev/null")
+
     def test_lists(self):
         self.assertEqual(parse_numbers("1-3,8,2", "x"), [1, 2, 3, 8])
         self.assertEqual(parse_shapes("16,8x4"), [(16, 16), (8, 4)])

@@ -14,7 +14,7 @@
 // JSON: pkb-opt: error: --json is the form of an explanation; add --explain
 
 // RUN: not pkb-opt %s --pkb-pipeline=target=h200x2 --explain --json=%t/not/there.json -o /dev/null 2>&1 | FileCheck %s --check-prefix=FILE
-// FILE: pkb-opt: error: cannot write explanation '{{.*}}there.json': No such file or directory
+// FILE: pkb-opt: error: cannot write output '{{.*}}there.json': No such file or directory
 
 // A program without collectives has an empty table, and a failed pipeline says nothing of it.
 // RUN: pkb-opt %s --pkb-pipeline=target=h200x2 --explain -o /dev/null 2>&1 | FileCheck %s --check-prefix=NONE

@@ -13,10 +13,11 @@ from dataclasses import asdict
 
 from ..arguments import Parser
 from ..export.errors import ExportError
+from ..files import print_out, why_not
 from . import cells as cell_lists
 from . import table
 from .cells import BenchError, Cell, parse_numbers, parse_shapes
-from .make import PACKAGE, Maker
+from .make import PACKAGE, Maker, write_json
 from .results import Results, failure_row, headers_digest, text_digest
 from .run import Runner
 
@@ -154,7 +155,7 @@ class Bench:
             rows = self.results.find(cell, text, self.headers, self.options.device) if text else []
             if self.options.json:
                 for row in rows:
-                    print(json.dumps(row, sort_keys=True))
+                    print_out(json.dumps(row, sort_keys=True))
             if any(r["kind"] == "check" for r in rows):
                 line, speeds = table.cell_row(cell, rows, self._path(cell, ".cu"), self._path(cell, ".pkb"))
                 speedups.append(speeds)
@@ -164,9 +165,9 @@ class Bench:
             lines.append(line)
         if not self.options.json:
             devices = sorted({re.sub(r"\s*\(.*", "", r["device"]) for r in self.results.rows if r.get("device")}) or [self.machine]
-            print(f"device: {'; '.join(devices)}\nresults: {self.results.path}")
-            print(table.render(lines, any(speedups)))
-            print("\n".join([*table.means(speedups), f"{right} of {len(cells)} right"]))
+            print_out(f"device: {'; '.join(devices)}\nresults: {self.results.path}")
+            print_out(table.render(lines, any(speedups)))
+            print_out("\n".join([*table.means(speedups), f"{right} of {len(cells)} right"]))
         return 0 if right == len(cells) else 1
 
     def _why_missing(self, cell):
@@ -186,9 +187,8 @@ class Bench:
             for suffix in (".cu", ".cu.data"):
                 if os.path.exists(self._path(cell, suffix)):
                     shutil.copy(self._path(cell, suffix), os.path.join(folder, "bundles"))
-        with open(os.path.join(folder, PLAN), "w", encoding="utf-8") as f:
-            json.dump([{**asdict(c), "export": {}} for c in cells], f, indent=1)
-        print(f"{folder}: {len(cells)} programs; there: {os.path.basename(folder)}/bin/pkb-bench --run {os.path.basename(folder)} --results FILE")
+        write_json(os.path.join(folder, PLAN), [{**asdict(c), "export": {}} for c in cells], indent=1)
+        print_out(f"{folder}: {len(cells)} programs; there: {os.path.basename(folder)}/bin/pkb-bench --run {os.path.basename(folder)} --results FILE")
 
 
 def main(argv=None):
@@ -215,6 +215,9 @@ def main(argv=None):
     except (BenchError, ExportError) as e:
         print(f"pkb-bench: error: {e}", file=sys.stderr)
         return e.code
+    except OSError as e:
+        print(f"pkb-bench: error: {why_not(e)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("pkb-bench: interrupted; the same command goes on where it stopped", file=sys.stderr)
         return 130

@@ -10,6 +10,7 @@ import re
 import subprocess
 import time
 
+from ..files import whole_file
 from .cells import BenchError
 
 PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -22,6 +23,15 @@ def file_digest(*paths):
         with open(path, "rb") as f:
             digest.update(hashlib.file_digest(f, "sha256").digest())
     return digest.hexdigest()
+
+
+def write_json(path, value, indent=None):
+    """A file of one value, whole or not at all."""
+    try:
+        with whole_file(path) as f:
+            f.write(json.dumps(value, indent=indent).encode())
+    except OSError as e:
+        raise BenchError(f"cannot write {path}: {e.strerror}") from e
 
 
 class Maker:
@@ -73,8 +83,7 @@ class Maker:
         if not cells:
             return
         jobs = os.path.join(self.work, "export.json")
-        with open(jobs, "w", encoding="utf-8") as f:
-            json.dump([{**cell.export, "output": self.path(cell, ".pkb"), "timeout": self.timeout} for cell in cells], f)
+        write_json(jobs, [{**cell.export, "output": self.path(cell, ".pkb"), "timeout": self.timeout} for cell in cells])
         log = os.path.join(self.work, "export.log")
         with open(log, "w", encoding="utf-8") as errors:
             child = subprocess.Popen([self._tool("pkb-export"), "--batch", jobs], stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -117,8 +126,7 @@ class Maker:
         if done.returncode:
             self.failed(cell, "opt", first_error(done.stderr) or f"exit status {done.returncode}", self.version)
             return False
-        with open(self.path(cell, ".made"), "w", encoding="utf-8") as f:
-            json.dump(self._stamp(cell), f)
+        write_json(self.path(cell, ".made"), self._stamp(cell))
         self.say(cell, f"compiled, {time.monotonic() - started:.1f} s")
         return True
 

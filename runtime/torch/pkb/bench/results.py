@@ -36,6 +36,8 @@ class Results:
         self.rows = []
         if os.path.isdir(path):
             raise BenchError(f"the results file is a folder: {path}")
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise BenchError(f"the results file is read again, which {path} cannot be: name a regular file")
         if os.path.exists(path):
             self._read()
 
@@ -57,15 +59,18 @@ class Results:
     def append(self, rows):
         """Adds rows for good."""
         data = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows).encode()
-        os.makedirs(os.path.dirname(self.path), exist_ok=True)
-        handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
-            written = os.write(handle, data)
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            try:
+                written = os.write(handle, data)
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as e:
+            raise BenchError(f"cannot write {self.path}: {e.strerror}") from e
         if written != len(data):
-            raise BenchError(f"{self.path}: {written} of {len(data)} bytes written; is the disk full?", code=1)
+            raise BenchError(f"cannot write {self.path}: {written} of {len(data)} bytes written; is the disk full?")
         self.rows += rows
 
     def find(self, cell, text, headers, device):

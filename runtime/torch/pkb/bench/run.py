@@ -7,7 +7,7 @@ import os
 import select
 import subprocess
 
-from .make import last_line
+from .make import last_line, write_json
 from .results import WAYS, failure_row, label
 
 SLOWER = 0.97  # below this share of the best baseline's speed a way is timed again
@@ -49,8 +49,7 @@ class Runner:
     def _batch(self, cells):
         """Runs cells until the end or until pkb-run dies; returns how many have a result."""
         jobs = os.path.join(self.work, "run.json")
-        with open(jobs, "w", encoding="utf-8") as f:
-            json.dump([{"name": cell.name, "program": cell.name + ".cu", "check": cell.name + ".pkb", "ranks": cell.ranks} for cell in cells], f)
+        write_json(jobs, [{"name": cell.name, "program": cell.name + ".cu", "check": cell.name + ".pkb", "ranks": cell.ranks} for cell in cells])
         o = self.options
         command = [os.path.join(self.tools, "pkb-run"), "--batch", jobs, f"--device={o.device}", "--trials", str(o.trials), "--seed",
                    str(o.seed), "--timeout", f"{o.timeout:g}", "--json"]  # fmt: skip

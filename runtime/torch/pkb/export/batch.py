@@ -8,6 +8,7 @@ import pickle
 import signal
 import sys
 
+from ..files import print_out
 from .coordinator import die_with_parent
 from .errors import ExportError, InputError
 
@@ -76,6 +77,6 @@ def run_batch(options):
             return jobs.run(job_of(fields))
 
         answer = {"job": number, **in_fork(work)}
-        print(json.dumps(answer), flush=True)
+        print_out(json.dumps(answer))
         worst = max(worst, 0 if answer["ok"] else answer["code"])
     return worst

@@ -5,10 +5,10 @@
 import datetime
 import json
 import os
-import tempfile
 import uuid
 import zipfile
 
+from .. import files
 from .data import sha256
 from .errors import InputError
 
@@ -29,25 +29,14 @@ def write(path, head, ranks, blobs, sources):
     members.update(blobs)
     head = dict(head)
     head["files"] = {name: sha256(data) for name, data in sorted(members.items())}
-    folder = os.path.dirname(os.path.abspath(path))
-    temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".pkb-", dir=folder)
-        with os.fdopen(handle, "wb") as f, zipfile.ZipFile(f, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
+        with files.whole_file(path) as f, zipfile.ZipFile(f, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as z:
             z.writestr("bundle.json", json.dumps(head, indent=1))
             for name, data in members.items():
                 kind = zipfile.ZIP_STORED if name.startswith("tensors/") else zipfile.ZIP_DEFLATED
                 z.writestr(name, data, compress_type=kind)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(temporary, 0o666 & ~mask)
-        os.replace(temporary, path)
-        temporary = None
     except OSError as e:
         raise InputError(f"cannot write {path}: {e.strerror or e}") from e
-    finally:
-        if temporary:
-            os.unlink(temporary)
 
 
 def check_writable(path):
@@ -58,11 +47,9 @@ def check_writable(path):
     if not os.path.isdir(folder):
         raise InputError(f"cannot write {path}: no such directory: {folder}")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=".pkb-", dir=folder)
+        files.check_writable(path)
     except OSError as e:
         raise InputError(f"cannot write {path}: {e.strerror or e}") from e
-    os.close(handle)
-    os.unlink(temporary)
 
 
 def now():

@@ -7,6 +7,7 @@ import os
 import sys
 
 from ..arguments import Parser
+from ..files import print_out, why_not
 from .errors import ExportError, InputError
 
 TORCH = "2.11.0"
@@ -98,11 +99,14 @@ def main(argv=None):
         for warning in summary["warnings"]:
             print(f"pkb-export: warning: {warning}", file=sys.stderr)
         if not options.quiet:
-            print(report(summary))
+            print_out(report(summary))
         return 0
     except ExportError as e:
         print(f"pkb-export: error: {e}", file=sys.stderr)
         return e.code
+    except OSError as e:
+        print(f"pkb-export: error: {why_not(e)}", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         print("pkb-export: error: interrupted", file=sys.stderr)
         return 130

@@ -86,12 +86,16 @@ class ReferenceRank:
                 return None
         return record
 
-    def _save(self, name, tensor, ids):
+    def _write(self, name, tensor):
+        path = os.path.join(self.job.out, name)
         try:
-            with open(os.path.join(self.job.out, name), "wb") as f:
+            with open(path, "wb") as f:
                 f.write(raw(tensor))
         except OSError as e:
-            raise InputError(f"cannot write {os.path.join(self.job.out, name)}: {e.strerror}") from e
+            raise InputError(f"cannot write {path}: {e.strerror}") from e
+
+    def _save(self, name, tensor, ids):
+        self._write(name, tensor)
         return {
             "file": name, "dtype": dtype_name(tensor.dtype), "sizes": list(tensor.shape), "strides": list(tensor.stride()),
             "offset": tensor.storage_offset(), "storage": ids.get(tensor.untyped_storage()._cdata),
@@ -121,8 +125,7 @@ class ReferenceRank:
                     value = player.tensor(tid)
                     if value.is_floating_point() or value.is_complex():
                         name = entry["file"].removesuffix(".bin") + ".f64.bin"
-                        with open(os.path.join(self.job.out, name), "wb") as f:
-                            f.write(raw(value))
+                        self._write(name, value)
                         entry["oracle"], entry["oracle_dtype"] = name, dtype_name(value.dtype)
         return None
 

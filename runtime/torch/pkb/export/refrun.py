@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 
+from ..files import whole_file
 from .bundle import Bundle
 from .errors import ExportError, InputError
 
@@ -82,9 +83,11 @@ def run(job):
         ],
     }  # fmt: skip
     path = os.path.join(job.out, "index.json")
-    with open(path + ".new", "w") as f:
-        json.dump(index, f, indent=1)
-    os.replace(path + ".new", path)
+    try:
+        with whole_file(path) as f:
+            f.write(json.dumps(index, indent=1).encode())
+    except OSError as e:
+        raise InputError(f"cannot write {path}: {e.strerror}") from e
     return index
 
 

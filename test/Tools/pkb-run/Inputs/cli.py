@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import tempfile
@@ -166,6 +167,30 @@ class RightPrograms(Case):
         done = run(program, "--check", bundle, f"--json={path('no/such/out.json')}")
         self.assertEqual(done.returncode, 2)
         self.assertIn("cannot write", done.stderr)
+
+    def test_results_that_cannot_be_written(self):
+        program, _ = make("gather")
+        with open(path("out.json"), "w") as f:
+            f.write("old")
+        self.assertEqual(run(program).returncode, 0)  # compiles the kernels
+        limited = f"ulimit -f 0; exec {PKB_RUN} {program} --json={path('out.json')}"
+        done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, timeout=120)
+        self.assertEqual((done.returncode, done.stderr.splitlines()[-1]), (2, f"pkb-run: error: cannot write '{path('out.json')}': File too large"))
+        with open(path("out.json")) as f:
+            self.assertEqual(f.read(), "old")
+
+    @unittest.skipUnless(os.path.exists("/dev/full") and stat.S_ISCHR(os.stat("/dev/full").st_mode), "no /dev/full here")
+    def test_full_devices(self):
+        program, bundle = make("gather")
+        done = run(program, "--check", bundle, "--json=/dev/full")
+        self.assertEqual((done.returncode, done.stderr), (2, "pkb-run: error: cannot write '/dev/full': No space left on device\n"))
+        self.assertIn("verdict: right", done.stdout)
+        for more in ((), ("--json",)):
+            with open("/dev/full", "w") as full:
+                done = subprocess.run([PKB_RUN, program, *more], stdout=full, stderr=subprocess.PIPE, text=True, timeout=120)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("cannot write to standard output", done.stderr)
+        self.assertTrue(stat.S_ISCHR(os.stat("/dev/full").st_mode))
 
     def test_seeds_change_the_data(self):
         program, bundle = make("reduce")
