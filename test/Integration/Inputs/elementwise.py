@@ -107,9 +107,9 @@ def scalar_operands_bf16_inputs(rank, world_size, device, trial=0, dtype="bf16")
 
 def scalar_operands_f16(x, scale):
     """The same of f16; before the collective, too."""
-    total = x * scale
-    dist.all_reduce(total)
-    return total * scale, torch.maximum(total, scale)
+    top = x * scale
+    dist.all_reduce(top, op=dist.ReduceOp.MAX)
+    return top * scale, torch.maximum(top, scale)
 
 
 def scalar_operands_f16_inputs(rank, world_size, device, trial=0):
