@@ -8,6 +8,8 @@
 #include "pkb/Reference/Interpreter.h"
 #include "pkb/Support/Error.h"
 
+#include "runtime/lib/OutputFile.h"
+
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -238,6 +240,16 @@ int pkb::runInterpret(const InterpretRequest &request, DialectRegistry &registry
     return fail(kBadInput, "a program is compared with --against or with --lower, not both");
   if (request.seeds < 1 || request.calls < 1)
     return fail(kBadInput, "--seeds and --calls must be at least 1");
+  if (request.ulps < 0 || request.print < 0 || request.random.limit < 0)
+    return fail(kBadInput, "--ulps, --print and --int-limit must not be negative");
+  if (request.seed + uint64_t(request.seeds) < request.seed)
+    return fail(kBadInput, "--seed and --seeds end past the last seed, 18446744073709551615");
+  if (!request.outputs.empty()) { // found now, and not after the run
+    if (std::error_code code = llvm::sys::fs::create_directories(request.outputs))
+      return fail(kBadInput, "cannot make '" + request.outputs + "': " + code.message());
+    if (std::string why = pkb_rt::whyNotWritable(request.outputs + "/rank0.bin"); !why.empty())
+      return fail(kBadInput, "cannot write into '" + request.outputs + "': " + why);
+  }
   auto file = readFile(request.input);
   if (!file)
     return fail(kBadInput, llvm::toString(file.takeError()));

@@ -69,6 +69,15 @@ static int writeOutput(StringRef path, StringRef text) {
   return checkWritten(path, why);
 }
 
+/// Whether every file that is asked for can be written, as far as that shows before; the exit status.
+static int checkOutputs(const OptRequest &request) {
+  for (const std::string &path : {request.output, request.explainOutput})
+    if (!path.empty() && path != "-")
+      if (int status = checkWritten(path, pkb_rt::whyNotWritable(path)))
+        return status;
+  return 0;
+}
+
 std::vector<std::string> pkb::passTargetFile(int argc, char **argv,
                                              std::string &error) {
   std::vector<std::string> arguments(argv, argv + argc);
@@ -304,6 +313,8 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
     return fail("a split input cannot be emitted as CUDA; emit MLIR, or leave "
                 "out --split-input-file");
 
+  if (int status = checkOutputs(request))
+    return status;
   auto files = openInput(request.input);
   if (!files)
     return fail(llvm::toString(files.takeError()));

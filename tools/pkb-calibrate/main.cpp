@@ -9,6 +9,7 @@
 #include "tools/pkb-calibrate/Measure.h"
 
 #include "pkb_rt/layout.h"
+#include "tools/pkb-run/Numbers.h"
 #include "tools/pkb-run/Process.h"
 #include "tools/pkb-run/Runtime.h"
 #include "tools/pkb-run/Support.h"
@@ -142,22 +143,36 @@ std::string machineName(const std::string &device) {
   return name;
 }
 
-/// The file with the new entry; entries of other world sizes in an existing file of the same machine stay.
-json machineFile(const Options &options, const Ranks &ranks, const Basics &basics, const std::vector<Case> &cases) {
-  const Device &device = ranks.device();
-  std::string name = options.machine.empty() ? machineName(device.name) : options.machine;
-  json worlds = json::object();
+/// What is to be written where, known before anything is measured.
+struct Place {
+  std::string path, machine;
+  json worlds = json::object(); ///< entries of an existing file of the same machine
+};
+
+/// Throws Failure(BadInput) if the file cannot be written, or is another machine's.
+Place placeOf(const Options &options, const Device &device) {
+  Place place;
+  place.machine = options.machine.empty() ? machineName(device.name) : options.machine;
+  place.path = options.output.empty() ? place.machine + ".json" : options.output;
+  run::requireWritable(place.path);
   if (!options.output.empty() && run::isFile(options.output)) {
     json old = json::parse(run::readFile(options.output, "machine file"), nullptr, /*allow_exceptions=*/false);
-    if (!old.is_object() || old.value("schema", "") != "pkb-machine" || old.value("machine", "") != name) {
-      throw Failure(BadInput, fmt::format("'{}' is not a machine file of {}: name another file with -o", options.output, name));
+    if (!old.is_object() || old.value("schema", "") != "pkb-machine" || old.value("machine", "") != place.machine) {
+      throw Failure(BadInput, fmt::format("'{}' is not a machine file of {}: name another file with -o", options.output, place.machine));
     }
-    worlds = old.value("worlds", json::object());
+    place.worlds = old.value("worlds", json::object());
   }
+  return place;
+}
+
+/// The file with the new entry; the entries of other world sizes stay.
+json machineFile(const Place &place, const Ranks &ranks, const Basics &basics, const std::vector<Case> &cases) {
+  const Device &device = ranks.device();
+  json worlds = place.worlds;
   worlds[std::to_string(ranks.size())] = fitRates(basics, cases, ranks.size());
   return {{"schema", "pkb-machine"},
           {"version", {1, 0}},
-          {"machine", name},
+          {"machine", place.machine},
           {"device", device.name},
           {"source", fmt::format("pkb-calibrate on {} x {}, {}", ranks.size(), device.name, today())},
           {"sms", device.sms},
@@ -185,19 +200,21 @@ int measureMachine(const Options &options) {
     throw Failure(BadInput, fmt::format("{} GPUs are asked for, this machine has {}{}; give --ranks, or --device=emulated to try the tool", options.ranks,
                                         gpus, why.empty() ? "" : " (" + why + ")"));
   }
+  if (!options.output.empty()) {
+    run::requireWritable(options.output);
+  }
   auto begin = run::Clock::now();
   Emitter emitter(options.ranks, kArena);
   Ranks ranks(options.ranks, emulated, /*seconds=*/60);
   fmt::print("{} x {}{}\n\n", options.ranks, ranks.device().name, emulated ? ": nothing is timed and no file is written" : "");
+  Place place = emulated ? Place() : placeOf(options, ranks.device());
   Basics basics = measureBasics(ranks);
   std::vector<Case> cases = plannedCases(emulated);
   measureCases(ranks, emitter, cases);
   if (!emulated) {
-    json file = machineFile(options, ranks, basics, cases);
-    std::string path = options.output.empty() ? file["machine"].get<std::string>() + ".json" : options.output;
-    run::writeFileAtomically(path, file.dump(2) + "\n");
-    compare(emitter, cases, path);
-    fmt::print("wrote {}\n", path);
+    run::writeFileAtomically(place.path, machineFile(place, ranks, basics, cases).dump(2) + "\n");
+    compare(emitter, cases, place.path);
+    fmt::print("wrote {}\n", place.path);
   }
   fmt::print("{} measurements in {:.0f} s\n", cases.size(), std::chrono::duration<double>(run::Clock::now() - begin).count());
   run::flushStandardOutput();
@@ -210,13 +227,13 @@ int main(int argc, char **argv) {
   Options options;
   CLI::App app{"pkb-calibrate: measure a machine and write its file for the cost model"};
   app.footer("exit status: 0 done, 2 bad input, 4 hang or peer lost");
-  app.add_option("--ranks", options.ranks, "number of ranks, one GPU each")->check(CLI::Range(2, 64))->capture_default_str();
+  app.add_option("--ranks", options.ranks, "number of ranks, one GPU each")->check(run::within({2, 64}))->capture_default_str();
   app.add_option("--device", options.device, "auto: GPUs if there are enough, else emulated ranks, which time and write nothing")
       ->check(CLI::IsMember({"auto", "gpu", "emulated"}))
       ->capture_default_str();
   app.add_option("-o,--output", options.output, "machine file to write; entries of other numbers of ranks in it stay (default: MACHINE.json)");
   app.add_option("--machine", options.machine, "name of the machine in the file (default: the last word of the device's name)");
-  app.add_option("--timeout", options.timeout, "seconds after which it gives up")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--timeout", options.timeout, "seconds after which it gives up")->check(run::within(run::kSeconds))->capture_default_str();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

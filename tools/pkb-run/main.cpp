@@ -132,7 +132,11 @@ int main(int argc, char **argv) {
   installSignalCleanup();
   int code = BadInput;
   try {
+    if (!options.json.empty() && options.json != "-") {
+      requireWritable(options.json);
+    }
     if (!options.solution.empty()) {
+      requireWritable(options.solution);
       writeSolution(options);
       if (options.job.check.empty()) {
         endProcess(Right);

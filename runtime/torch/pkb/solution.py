@@ -21,7 +21,7 @@ import textwrap
 import zipfile
 
 from . import artefact, native
-from .files import whole_file, why_not
+from .files import check_writable, whole_file, why_not
 
 _LIBRARIES = ("libpkb_rt.so", "libpkb_aten.so", "libpkb_torch.so")
 _MODULES = ("__init__.py", "artefact.py", "native.py", "context.py", "program.py", "trees.py")
@@ -128,6 +128,10 @@ def manifest_of(path):
 def write(program, out):
     """Writes the file `out` for a program (X.pkx, or X.cu with X.cu.data beside it if it has one). Raises PkbError."""
     program, out = pathlib.Path(program), pathlib.Path(out)
+    try:
+        check_writable(out)
+    except OSError as error:
+        raise native.PkbError(f"cannot write '{out}': {error.strerror}") from error
     manifest = manifest_of(program)
     libraries = native.library_directory()
     headers = _headers(libraries)

@@ -5,6 +5,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 import resource
@@ -49,8 +50,25 @@ class BadInputTest(ExportTest):
         self.assertIn("--inputs is missing", self.fails(*self.args(**{"--inputs": None})))
         self.assertIn("--world-size must be 1 to 64, got: 0", self.fails(*self.args(**{"--world-size": "0"})))
         self.assertIn("--world-size must be 1 to 64, got: 1000", self.fails(*self.args(**{"--world-size": "1000"})))
-        self.assertIn("--trials must not be negative", self.fails(*self.args(**{"--trials": "-1"})))
-        self.assertIn("--timeout must be positive", self.fails(*self.args(**{"--timeout": "0"})))
+        for option, values, text in (
+            ("--trials", ("-1", "1001", "9" * 30), "0 to 1000"),
+            ("--seed", ("-1", "4294967296"), "0 to 4294967295"),
+            ("--timeout", ("0", "-1", "nan", "inf", "1e300"), "0.001 to 1000000"),
+        ):
+            for value in values:
+                self.assertIn(f"{option} must be {text}, got: ", self.fails(*self.args(**{option: value})))
+
+    def test_numbers_of_a_batch(self):
+        path, jobs = self.write(GOOD), os.path.join(self.folder, "jobs.json")
+        common = {"function": f"{path}:solution", "inputs": f"{path}:inputs", "world_size": 2, "output": os.path.join(self.folder, "x.pkb")}
+        wrong = ({"world_size": "2"}, {"world_size": True}, {"trials": 1.5}, {"timeout": None}, {"seed": 1e300})
+        with open(jobs, "w") as f:
+            json.dump([{**common, **more} for more in wrong], f)
+        got, out, _ = run_cli("--batch", jobs)
+        answers = [json.loads(line) for line in out.splitlines()]
+        self.assertEqual((got, [a["ok"] for a in answers]), (2, [False] * len(wrong)))
+        for more, answer in zip(wrong, answers):
+            self.assertRegex(answer["error"], f"^--{next(iter(more)).replace('_', '-')} must be .* got: ")
 
     def test_files_and_functions(self):
         path = self.write(GOOD)
@@ -288,7 +306,7 @@ class BadInputTest(ExportTest):
         with open(os.path.join(checkout, "reference", "5_x.py"), "w") as f:
             f.write("def solution(x): return x\n")
         self.assertIn("--dtype must be one of", self.fails("--pkb", checkout, "--problem", "5", "--dtype", "int3", *flags))
-        self.assertIn("--m and --n must be positive", self.fails("--pkb", checkout, "--problem", "5", "--m", "0", *flags))
+        self.assertIn("--m must be 1 to 2147483647, got: 0", self.fails("--pkb", checkout, "--problem", "5", "--m", "0", *flags))
         self.assertIn("has no utils/input_output_tensors.py", self.fails("--pkb", checkout, "--problem", "5", *flags))
         self.assertIn("drop the function", self.fails(*self.args(), "--pkb", checkout, "--problem", "5"))
 

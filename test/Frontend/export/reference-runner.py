@@ -219,7 +219,7 @@ class ReferenceTest(ExportTest):
         flipped = bytearray(data)
         flipped[data.index(b"rank1.json") + 60] ^= 0x40
         self.assertRegex(damaged(flipped), "damaged member rank1.json")
-        with self.assertRaisesRegex(export.InputError, "--trials must be at least 1"):
+        with self.assertRaisesRegex(export.InputError, "--trials must be 1 to 1000, got: "):
             self.reference(bundle, trials=0)
         blocked = os.path.join(self.folder, "file")
         with open(blocked, "w"):

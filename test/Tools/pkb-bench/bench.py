@@ -148,10 +148,15 @@ class BenchTest(unittest.TestCase):
             (("--folder", "999-x"), "no problem folder 999-x below"),
             (("--pkb", self.folder), "is not a checkout of ParallelKernelBench"),
             (("--program", good, "--ranks", "two"), "--ranks must be numbers and ranges as 1-8,13, got: two"),
-            (("--program", good, "--trials", "0"), "--trials and --timeout must be positive"),
+            (("--program", good, "--trials", "0"), "--trials must be 1 to 1000, got: 0"),
+            (("--program", good, "--timeout", "nan"), "--timeout must be 0.001 to 1000000, got: nan"),
+            (("--program", good, "--seed", "-1"), "--seed must be 0 to 4294967295, got: -1"),
+            (("--program", good, "--ranks", "1-9999999999"), "--ranks must be numbers and ranges as 1-8,13, got: 1-9999999999"),
             (("--program", good, "--tools", self.folder), f"pkb-opt is not in {self.folder}"),
             (("--program", good, "--results", self.folder), "the results file is a folder"),
             (("--program", good, "--results", os.path.join(self.folder, "other.jsonl")), "other.jsonl:1 is not a result"),
+            (("--program", good, "--results", "/proc/none/r.jsonl"), "cannot write /proc/none/r.jsonl: No such file or directory"),
+            (("--program", good, "--results", "/dev/null"), "which /dev/null cannot be: name a regular file"),
             (("--run", self.folder), "was not made by pkb-bench --pack: it has no bench.json"),
             (("--run", self.folder, "--pack", "x"), "give one of them"),
         ):
@@ -183,10 +188,10 @@ class PartsTest(unittest.TestCase):
     def test_lists(self):
         self.assertEqual(parse_numbers("1-3,8,2", "x"), [1, 2, 3, 8])
         self.assertEqual(parse_shapes("16,8x4"), [(16, 16), (8, 4)])
-        for bad in ("3-1", "a", "1-", ","):
+        for bad in ("3-1", "a", "1-", ",", "1-10000000"):
             with self.assertRaises(BenchError):
                 parse_numbers(bad, "x")
-        for bad in ("0", "4x", "x4", ""):
+        for bad in ("0", "4x", "x4", "", "1000000000"):
             with self.assertRaises(BenchError):
                 parse_shapes(bad)
 

@@ -3,6 +3,9 @@
 // RUN: rm -rf %t && mkdir -p %t/folder.mlir
 // RUN: not pkb-opt %s -o %t/nowhere/x.mlir 2>&1 | FileCheck %s --check-prefix=NOWHERE
 // NOWHERE: pkb-opt: error: cannot write output '{{.*}}/nowhere/x.mlir': No such file or directory
+// It is found before anything is done: the input is not even read.
+// RUN: not pkb-opt %t/no-input.mlir -o %t/nowhere/x.mlir 2>&1 | FileCheck %s --check-prefix=NOWHERE --implicit-check-not=error:
+// RUN: not pkb-opt %t/no-input.mlir --pkb-pipeline=target=h200x2 --explain --json=%t/nowhere/x.mlir -o %t/z.cu 2>&1 | FileCheck %s --check-prefix=NOWHERE
 // RUN: not pkb-opt %s -o %t/folder.mlir 2>&1 | FileCheck %s --check-prefix=FOLDER
 // FOLDER: pkb-opt: error: cannot write output '{{.*}}/folder.mlir': Is a directory
 //
@@ -35,7 +38,7 @@
 // STDOUT: pkb-opt: error: an artefact is not written to standard output; name a file with -o X.pkx
 // RUN: not pkb-opt %s -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=LEVEL
 // RUN: not env PKB_NVCC=none pkb-opt %s --pkb-pipeline=target=h200x2 -o %t/nowhere/x.pkx 2>&1 | FileCheck %s --check-prefix=NOPLACE
-// NOPLACE: pkb-opt: error: cannot write '{{.*}}/nowhere/x.pkx
+// NOPLACE: pkb-opt: error: cannot write output '{{.*}}/nowhere/x.pkx': No such file or directory
 // RUN: not env PKB_NVCC=no-such-nvcc pkb-opt %s --pkb-pipeline=target=h200x2 -o %t/x.pkx 2>&1 | FileCheck %s --check-prefix=NVCC
 // NVCC: pkb-opt: error: PKB_NVCC names 'no-such-nvcc', which is not an executable; 'none' does without
 //

@@ -42,9 +42,9 @@ def parse_numbers(text, what):
     """ "1-3,8" -> [1, 2, 3, 8]."""
     out = []
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"(\d+)(?:-(\d+))?", part.strip())
+        match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part.strip())
         if not match or int(match[2] or match[1]) < int(match[1]):
-            raise BenchError(f"{what} must be numbers and ranges as 1-8,13, got: {part}")
+            raise BenchError(f"{what} must be numbers and ranges as 1-8,13, got: {part[:40]}")
         out += range(int(match[1]), int(match[2] or match[1]) + 1)
     if not out:
         raise BenchError(f"{what} names nothing: {text!r}")
@@ -55,9 +55,9 @@ def parse_shapes(text):
     """ "1024,512x2048" -> [(1024, 1024), (512, 2048)]."""
     out = []
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"([1-9]\d*)(?:x([1-9]\d*))?", part.strip())
+        match = re.fullmatch(r"([1-9]\d{0,8})(?:x([1-9]\d{0,8}))?", part.strip())
         if not match:
-            raise BenchError(f"--shapes must be M or MxN with positive numbers, got: {part}")
+            raise BenchError(f"--shapes must be M or MxN with positive numbers below 1000000000, got: {part[:40]}")
         out.append((int(match[1]), int(match[2] or match[1])))
     if not out:
         raise BenchError(f"--shapes names nothing: {text!r}")

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from dataclasses import asdict
 
-from ..arguments import Parser
+from ..arguments import MAX_SEED, MAX_TRIALS, SECONDS, Parser, check_number
 from ..export.errors import ExportError
 from ..files import print_out, why_not
 from . import cells as cell_lists
@@ -196,14 +196,19 @@ def main(argv=None):
     options = parser().parse_args(argv)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        if options.trials < 1 or options.timeout <= 0:
-            raise BenchError("--trials and --timeout must be positive")
+        try:
+            check_number("--trials", options.trials, 1, MAX_TRIALS)
+            check_number("--seed", options.seed, 0, MAX_SEED)
+            check_number("--timeout", options.timeout, *SECONDS, whole=False)
+        except ValueError as e:
+            raise BenchError(str(e)) from e
         if options.pack and options.run:
             raise BenchError("--pack is for here, --run for the other machine; give one of them")
         bench = Bench(options)
         cells = bench.cells()
         if options.show:
             return bench.show(cells)
+        bench.results.check_writable()
         made = cells if options.run else bench.make(cells)
         if options.pack:
             if len(made) < len(cells):

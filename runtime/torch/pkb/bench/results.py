@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 
+from .. import files
 from .cells import BenchError
 
 WAYS = ("graph step", "loop")
@@ -40,6 +41,17 @@ class Results:
             raise BenchError(f"the results file is read again, which {path} cannot be: name a regular file")
         if os.path.exists(path):
             self._read()
+
+    def check_writable(self):
+        """Raises BenchError if rows cannot be added, before there are any. Makes the folder, and no file."""
+        try:
+            os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            if os.path.exists(self.path):
+                os.close(os.open(self.path, os.O_WRONLY | os.O_APPEND))
+            else:
+                files.check_writable(self.path)
+        except OSError as e:
+            raise BenchError(f"cannot write {self.path}: {e.strerror}") from e
 
     def _read(self):
         with open(self.path, "rb") as f:

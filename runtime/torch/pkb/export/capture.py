@@ -52,7 +52,7 @@ def _takes_trial(function):
 
 def trial_seed(seed, rank, trial):
     """The global seed before `inputs` runs on a rank for a trial."""
-    return (seed * 1_000_003 + trial) * 4099 + rank
+    return ((seed * 1_000_003 + trial) * 4099 + rank) % 2**63  # what manual_seed takes
 
 
 def fill_random(value, seed, rank, trial):
@@ -61,7 +61,7 @@ def fill_random(value, seed, rank, trial):
         for index, t in enumerate(tree.tensors(value)):
             if t.layout == torch.strided and (t.is_floating_point() or t.is_complex()):
                 g = torch.Generator()
-                g.manual_seed(trial_seed(seed, rank, trial) * 257 + index + 1)
+                g.manual_seed((trial_seed(seed, rank, trial) * 257 + index + 1) % 2**63)
                 wide = torch.complex64 if t.is_complex() else torch.float32
                 t.detach().copy_(torch.randn(t.shape, generator=g, dtype=wide).to(t.dtype))
 

@@ -7,6 +7,7 @@ import shutil
 from dataclasses import dataclass, field
 from functools import partial
 
+from ..arguments import MAX_SEED, MAX_TRIALS, SECONDS, check_number
 from . import bundle, sites, source
 from .errors import ExportError, InputError
 
@@ -35,12 +36,13 @@ class Job:
     damage: object = None
 
     def check(self):
-        if not 1 <= self.world_size <= MAX_WORLD_SIZE:
-            raise InputError(f"--world-size must be 1 to {MAX_WORLD_SIZE}, got: {self.world_size}")
-        if self.trials < 0:
-            raise InputError(f"--trials must not be negative, got: {self.trials}")
-        if self.timeout <= 0:
-            raise InputError(f"--timeout must be positive, got: {self.timeout:g}")
+        try:
+            check_number("--world-size", self.world_size, 1, MAX_WORLD_SIZE)
+            check_number("--trials", self.trials, 0, MAX_TRIALS)
+            check_number("--seed", self.seed, 0, MAX_SEED)
+            check_number("--timeout", self.timeout, *SECONDS, whole=False)
+        except ValueError as e:
+            raise InputError(str(e)) from e
         bundle.check_writable(self.out)
 
 

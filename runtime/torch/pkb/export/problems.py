@@ -6,8 +6,10 @@ import glob
 import os
 import tempfile
 
+from ..arguments import check_number
 from .errors import InputError
 
+MAX_SIZE = 2**31 - 1
 DTYPES = ("bfloat16", "float16", "float32", "float64")
 CONSTANT_INPUTS = range(1, 9)  # the benchmark fills these with constants, which hide misplaced elements
 
@@ -42,8 +44,11 @@ def problem_job(checkout, problem, m, n, dtype, random, common):
     reference = reference_file(checkout, problem)
     if dtype not in DTYPES:
         raise InputError(f"--dtype must be one of {', '.join(DTYPES)}, got: {dtype}")
-    if m < 1 or n < 1:
-        raise InputError(f"--m and --n must be positive, got: {m} and {n}")
+    try:
+        check_number("--m", m, 1, MAX_SIZE)
+        check_number("--n", n, 1, MAX_SIZE)
+    except ValueError as e:
+        raise InputError(str(e)) from e
     if not os.path.isfile(os.path.join(checkout, "utils", "input_output_tensors.py")):
         raise InputError(f"{checkout} has no utils/input_output_tensors.py, which makes the inputs; check out the whole repository")
     random = bool(random) and problem in CONSTANT_INPUTS

@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from functools import partial
 
+from ..arguments import MAX_SEED, MAX_TRIALS, SECONDS, check_number
 from ..files import whole_file
 from .bundle import Bundle
 from .errors import ExportError, InputError
@@ -49,8 +50,12 @@ def run(job):
     from . import coordinator, runtime
 
     bundle = Bundle(job.bundle)
-    if job.trials < 1:
-        raise InputError(f"--trials must be at least 1, got: {job.trials}")
+    try:
+        check_number("--trials", job.trials, 1, MAX_TRIALS)
+        check_number("--seed", job.seed or 0, 0, MAX_SEED)
+        check_number("--timeout", job.timeout, *SECONDS, whole=False)
+    except ValueError as e:
+        raise InputError(str(e)) from e
     folder = tempfile.mkdtemp(prefix="pkb-source-")
     notes = {}
     try:

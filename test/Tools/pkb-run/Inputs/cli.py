@@ -164,9 +164,12 @@ class RightPrograms(Case):
         self.assertIn("verdict: right", done.stdout)
         with open(path("out.json")) as f:
             self.assertEqual(json.loads(f.readline())["verdict"], "right")
-        done = run(program, "--check", bundle, f"--json={path('no/such/out.json')}")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("cannot write", done.stderr)
+
+    def test_places_that_cannot_be_written_are_found_before_the_run(self):
+        program, bundle = make("gather", 2, "hang")
+        for more in (f"--json={path('no/such/out')}", f"--pkb-solution={path('no/such/out')}"):
+            self.refused(run(program, "--check", bundle, more), 2, f"cannot write '{path('no/such/out')}': No such file or directory")
+        self.refused(run(program, "--check", bundle, f"--json={FOLDER}"), 2, f"cannot write '{FOLDER}': Is a directory")
 
     def test_results_that_cannot_be_written(self):
         program, _ = make("gather")
@@ -237,7 +240,16 @@ class BadInput(Case):
         self.refused(run(), 2, "no program given")
         self.refused(run("a.cu", "--batch", "b.json"), 2, "give either a program or --batch, not both")
         self.refused(run("a.cu", "--device=tpu"), 2, "--device")
-        self.refused(run("a.cu", "--trials=0"), 2, "--trials")
+        for option, values, text in (
+            ("--trials", ("0", "-1", "1e300", "nan", "x"), "1 to 1000"),
+            ("--ranks", ("0", "65", "99999999999999999999", "nan"), "1 to 64"),
+            ("--seed", ("-1", "4294967296", "1e300", "nan", "-inf"), "0 to 4294967295"),
+            ("--timeout", ("nan", "0", "-1", "inf", "1e300"), "0.001 to 1000000"),
+            ("--atol", ("-1", "nan", "inf", "1e300"), "0 to 1e+30"),
+        ):
+            for value in values:
+                self.refused(run("a.cu", f"{option}={value}"), 2, f"{option}: must be {text}, got: {value}\n")
+        self.refused(run("a.cu", "--trials=1.5"), 2, "--trials")
         self.refused(run("a.cu", "--atol=1"), 2, "--atol and --rtol must be given together")
         self.assertEqual(run("--help").returncode, 0)
 
@@ -356,15 +368,22 @@ class Batches(Case):
         with open(path("bad.json"), "w") as f:
             f.write("{}")
         self.refused(run("--batch", path("bad.json")), 2, "is not a JSON list of jobs")
-        with open(path("empty.json"), "w") as f:
-            f.write("[]")
-        self.refused(run("--batch", path("empty.json")), 2, "empty.json' is a list without jobs")
+        self.refused(batch([])[0], 2, f"batch file '{path('jobs.json')}' has no jobs: its list is empty")
         self.refused(run("--batch", "none.json"), 2, "batch file 'none.json' does not exist")
         for entry, message in (
             ({"check": "x"}, "job 0: key 'program' is missing: the .cu or .pkx file to run"),
             ({"program": "p.cu", "chek": "x"}, "job 0: unknown key 'chek'; known: program, check, source"),
             (3, "job 0: is no object, got: 3"),
-            ({"program": "p.cu", "trials": 0}, "job 0: trials must be positive, got: 0"),
+            ({"program": "p.cu", "trials": 0}, "job 0: trials must be a whole number from 1 to 1000, got: 0"),
+            ({"program": "p.cu", "ranks": 1e300}, "job 0: ranks must be a whole number from 1 to 64, got: 1e+300"),
+            ({"program": "p.cu", "ranks": 2.5}, "job 0: ranks must be a whole number from 1 to 64, got: 2.5"),
+            ({"program": "p.cu", "ranks": True}, "job 0: ranks must be a whole number from 1 to 64, got: true"),
+            ({"program": "p.cu", "seed": -1}, "job 0: seed must be a whole number from 0 to 4294967295, got: -1"),
+            ({"program": "p.cu", "seed": 10**60}, "job 0: seed must be a whole number from 0 to 4294967295, got: 1e+60"),
+            ({"program": "p.cu", "atol": "x" * 1000, "rtol": 0}, 'job 0: atol must be 0 to 1e+30, got: "' + "x" * 39 + "\n"),
+            ({"program": "p.cu", "atol": -1, "rtol": 0}, "job 0: atol must be 0 to 1e+30, got: -1"),
+            ({"program": "p.cu", "atol": 1}, "job 0: atol and rtol must be given together"),
+            ({"program": 3}, "job 0: "),
         ):
             done, _ = batch([entry])
             self.refused(done, 2, message)
