@@ -5,6 +5,7 @@
 Run with PYTHONPATH=runtime/torch, PKB_LIBRARY_DIR set to the folder of the built libraries, and PKB_OPT naming pkb-opt.
 """
 
+import errno
 import functools
 import os
 import pathlib
@@ -95,6 +96,30 @@ class Compile(unittest.TestCase):
         notes = self.compile_on_ranks()
         self.assertRegex(notes[0], "pkb: the cache '.*/cache/compiled' is not used: .*Not a directory.*; set PKB_CACHE_DIR to a writable folder")
         self.assertEqual(self.runs, ["pkb-export", "pkb-opt"])  # threads share what one of them made
+
+    def test_a_full_cache_is_a_warning_and_nothing_is_compiled_twice(self):
+        copy = compiling.shutil.copyfile
+
+        def full(source, target):
+            if pathlib.Path(target).is_relative_to(self.cache):
+                pathlib.Path(target).write_bytes(b"the beginning")
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+            return copy(source, target)
+
+        compiling.shutil.copyfile = full
+        self.addCleanup(setattr, compiling.shutil, "copyfile", copy)
+        notes = self.compile_on_ranks()
+        self.assertRegex(notes[0], "pkb: the cache '.*/cache/compiled' is not used: .*No space left on device.*; set PKB_CACHE_DIR to a writable folder")
+        self.assertEqual((len(notes), self.runs), (1, ["pkb-export", "pkb-opt"]))
+        self.assertEqual(self.compile_on_ranks(), [])
+        self.assertEqual(len(self.runs), 2)  # the next call takes it from the private folder
+        self.assertEqual([p.suffix for p in self.cache.glob("compiled/*")], [".lock"])
+        (self.path / "pkb_test_factor.py").write_text("FACTOR = 7\n")  # which notices changes, too
+        self.assertEqual(len(self.compile_on_ranks(factor=7)), 1)
+        self.assertEqual(len(self.runs), 4)
+        compiling.shutil.copyfile = copy
+        self.assertEqual(self.compile_on_ranks(factor=7), [])
+        self.assertEqual(len(self.runs), 4)
 
     def test_a_lock_that_is_held_is_waited_for_and_then_done_without(self):
         import fcntl

@@ -178,14 +178,38 @@ class _Cache:
         try:
             return self._get(key, job)
         except OSError as error:
-            warnings.warn(f"pkb: the cache '{self.folder}' is not used: {error}; set PKB_CACHE_DIR to a writable folder", stacklevel=4)
-        return _Cache(_private_folder(), self.timeout)._get(key, job)
+            self._warn(error, stacklevel=5)
+        return self._private()._get(key, job)
+
+    def _private(self):
+        return _Cache(_private_folder(), self.timeout)
+
+    def _warn(self, error, stacklevel):
+        warnings.warn(f"pkb: the cache '{self.folder}' is not used: {error}; set PKB_CACHE_DIR to a writable folder", stacklevel=stacklevel)
 
     def _get(self, key, job):
-        """Raises OSError if the folder cannot be used."""
+        """Raises OSError if the folder cannot be used, and then nothing was compiled."""
         self.folder.mkdir(parents=True, exist_ok=True)
         with self._lock(self.folder / f"{key}.lock"):
-            return self._find(key) or self._keep(key, job)
+            # What a full folder did not take, an earlier call has left in the private one.
+            return self._find(key) or (self._private()._find(key) if _private else None) or self._make(key, job)
+
+    def _make(self, key, job):
+        """Compiles once; the private folder takes what this one has no room for."""
+        try:
+            work = tempfile.TemporaryDirectory(prefix="pkb-compile-")
+        except OSError as error:
+            raise native.PkbError(f"there is no folder to compile in: {error}; set TMPDIR to a writable one") from error
+        with work:
+            built = self._build(pathlib.Path(work.name), job)
+            try:
+                return self._keep(key, built)
+            except OSError as error:
+                self._warn(error, stacklevel=7)
+            try:
+                return self._private()._keep(key, built)
+            except OSError as error:
+                raise native.PkbError(f"there is no room for what was compiled: {error}; set PKB_CACHE_DIR or TMPDIR to a writable folder") from error
 
     @contextlib.contextmanager
     def _lock(self, path):
@@ -221,10 +245,10 @@ class _Cache:
             return None
         return path
 
-    def _keep(self, key, job):
-        """Makes an artefact and puts it under a key, whole or not at all."""
-        with tempfile.TemporaryDirectory(prefix="pkb-compile-") as work, tempfile.TemporaryDirectory(prefix=f"{key}.", dir=self.folder) as here:
-            built = self._build(pathlib.Path(work), job)
+    def _keep(self, key, built):
+        """Puts an artefact under a key, whole or not at all. Raises OSError if the folder does not take it."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=f"{key}.", dir=self.folder) as here:
             files = members(built)
             origins = json.loads(files["bundle.json"])["origins"]
             path = self.folder / f"{_digest(built.read_bytes())[:32]}.pkx"
