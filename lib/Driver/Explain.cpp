@@ -267,8 +267,10 @@ json::Value Explanation::toJson() const {
       object["before"] = json::Object{{"collectives", step->before.exchanges}, {"operators", step->before.operators}};
       (*object.getObject("after"))["operators"] = after.operators;
     }
+    if (auto made = copies.find(name); made != copies.end())
+      (*object.getObject("after"))["copies"] = made->second;
     functions.push_back(std::move(object));
   }
-  return json::Object{{"schema", "pkb-explain"}, {"version", json::Array{1, 2}}, {"program", json::fixUTF8(program)},
+  return json::Object{{"schema", "pkb-explain"}, {"version", json::Array{1, 3}}, {"program", json::fixUTF8(program)},
                       {"calls", countCalls()}, {"functions", std::move(functions)}, {"collectives", std::move(calls)}, {"notes", json::Array(notes)}};
 }

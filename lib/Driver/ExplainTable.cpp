@@ -237,6 +237,8 @@ void Explanation::printFunction(llvm::raw_ostream &os, StringRef function, bool 
     os << ", " << countOf(after.engines, "exchange", "exchanges") << " by copy engines";
   if (after.library)
     os << ", " << countOf(after.library, "library call", "library calls");
+  if (auto made = copies.find(function.str()); made != copies.end() && made->second)
+    os << ", " << countOf(made->second, "copy", "copies");
   if (step)
     os << ", " << countOf(after.operators, "operator", "operators") << " of PyTorch";
   os << "\n\n";

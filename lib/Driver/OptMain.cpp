@@ -174,11 +174,15 @@ static bool isAboveCuda(ModuleOp module) {
   }).wasInterrupted();
 }
 
-/// Prints the module in `bytecode` as CUDA.
+/// Prints the module in `bytecode` as CUDA. If it is `quiet`, a module that is not lowered so far is a failure without a message.
 static FailureOr<EmittedProgram> emitCudaFrom(StringRef bytecode,
                                               StringRef path,
-                                              DialectRegistry &registry) {
+                                              DialectRegistry &registry,
+                                              bool quiet) {
   MLIRContext context(registry);
+  std::optional<ScopedDiagnosticHandler> silence;
+  if (quiet)
+    silence.emplace(&context, [](Diagnostic &) { return success(); });
   ParserConfig config(&context, /*verifyAfterParse=*/false);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(alignBytecode(bytecode, path), llvm::SMLoc());
@@ -353,11 +357,16 @@ int pkb::runOpt(const OptRequest &request, DialectRegistry &registry,
   llvm::raw_string_ostream os(text);
   if (failed(MlirOptMain(os, std::move(buffer), registry, config)) || incompleteDump)
     return 1;
-  if (request.explain != ExplainKind::None)
+  FailureOr<EmittedProgram> program = failure();
+  if (emitsCuda || request.explain != ExplainKind::None)
+    program = emitCudaFrom(text, request.input, registry, /*quiet=*/!emitsCuda);
+  if (request.explain != ExplainKind::None) {
+    if (succeeded(program))
+      explanation.setCopies(program->copies);
     if (int status = writeExplanation(explanation, request))
       return status;
+  }
   if (emitsCuda) {
-    auto program = emitCudaFrom(text, request.input, registry);
     if (failed(program))
       return fail("cannot emit CUDA from '" + request.input +
                   "'; run the whole pipeline "

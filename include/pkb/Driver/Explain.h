@@ -14,6 +14,8 @@
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
+
 namespace pkb {
 
 /// A collective call of the user's program, by its source line. Holds nothing of a context: it outlives the module.
@@ -43,6 +45,9 @@ public:
   llvm::LogicalResult listen(mlir::MLIRContext &context);
   /// Takes the decision behind a remark, if it has one.
   void add(const mlir::remark::detail::Remark &remark);
+
+  /// How many copies a call of each function makes, which is known once the program is lowered.
+  void setCopies(std::map<std::string, int64_t> made) { copies = std::move(made); }
 
   /// One table for each function (one function where all ranks run the same).
   void printTable(llvm::raw_ostream &os) const;
@@ -82,6 +87,7 @@ private:
   std::vector<ExplainedCollective> collectives; // in the order of the program, function by function
   std::optional<size_t> lastKernel; // the last of them so far that begins a kernel: what is in one is decided together
   std::vector<StepsDecision> steps;
+  std::map<std::string, int64_t> copies; // by function; empty where the program was not lowered
   std::vector<std::string> notes;
 };
 

@@ -11,6 +11,7 @@
 #include "llvm/Support/LogicalResult.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <map>
 #include <string>
 
 namespace pkb {
@@ -22,6 +23,8 @@ struct EmittedProgram {
   /// Bytes of `X.cu.data`: the constants, each at the offset that its slot
   /// names; empty if there are none.
   std::string data;
+  /// How many copies a call makes, by function: steps of kind `copy`.
+  std::map<std::string, int64_t> copies;
 };
 
 /// Prints `module`, which must satisfy pkb-verify-cuda-emittable. It decides

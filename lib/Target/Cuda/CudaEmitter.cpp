@@ -52,6 +52,7 @@ FailureOr<EmittedProgram> pkb::emitProgram(ModuleOp module) {
     return failure();
   EmittedProgram program;
   program.data = builder.data();
+  program.copies = builder.getCopies();
   (*manifest)["data"] = nullptr;
   if (!program.data.empty())
     (*manifest)["data"] = json::Object{{"sha256", sha256(program.data)}, {"bytes", static_cast<int64_t>(program.data.size())}};

@@ -382,6 +382,7 @@ FailureOr<json::Object> ManifestBuilder::buildProgram(func::FuncOp function) {
   workspace = 0;
   if (failed(collectOutputs(function)) || failed(collectSlots(function)) || failed(collectSteps(function)))
     return failure();
+  copies[function.getName().str()] = llvm::count_if(steps, [](const json::Value &step) { return step.getAsObject()->getString("kind") == "copy"; });
   json::Object program{{"arguments", std::move(arguments)},
                        {"outputs", std::move(outputs)},
                        {"slots", std::move(slots)},

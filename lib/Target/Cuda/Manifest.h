@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/JSON.h"
 
+#include <map>
+
 namespace pkb {
 
 /// Turns the functions of level L3 into slots and steps: `@main`, or one program for each set of ranks that has its own function.
@@ -25,6 +27,8 @@ public:
   llvm::FailureOr<llvm::json::Object> build();
   /// The constants, concatenated; each at the offset that its slot names.
   const std::string &data() const { return constants; }
+  /// How many copies a call makes, by function.
+  const std::map<std::string, int64_t> &getCopies() const { return copies; }
 
 private:
   llvm::FailureOr<llvm::json::Object> buildProgram(mlir::func::FuncOp function);
@@ -51,6 +55,7 @@ private:
   llvm::json::Array slots, steps, endSteps, arguments, outputs; // of one program
   llvm::json::Array kernels, groups, sites;
   std::string constants;
+  std::map<std::string, int64_t> copies;
   int64_t workspace = 0; // of one program
   int64_t region = 0;
 };

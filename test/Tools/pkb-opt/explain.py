@@ -237,9 +237,9 @@ if len(sys.argv) == 2:
 else:
     with open(sys.argv[1], encoding="utf-8") as f:
         said = json.load(f)
-    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 2]), said
+    assert (said["schema"], said["version"]) == ("pkb-explain", [1, 3]), said
     assert said["functions"] == [{"name": "main", "ranks": [], "before": {"collectives": 5, "operators": 2},
-                                  "after": {"kernels": 3, "library_calls": 0, "copy_engine_exchanges": 0, "operators": 1}}], said["functions"]
+                                  "after": {"kernels": 3, "library_calls": 0, "copy_engine_exchanges": 0, "copies": 0, "operators": 1}}], said["functions"]
     assert said["calls"] == 5, said["calls"]
     for call in said["collectives"]:
         assert [choice["mechanism"] for choice in call["choices"]] == ["ldst", "ll", "copy_engine", "nccl"], call
