@@ -152,6 +152,10 @@ class BenchTest(unittest.TestCase):
             (("--program", good, "--timeout", "nan"), "--timeout must be 0.001 to 1000000, got: nan"),
             (("--program", good, "--seed", "-1"), "--seed must be 0 to 4294967295, got: -1"),
             (("--program", good, "--ranks", "1-9999999999"), "--ranks must be numbers and ranges as 1-8,13, got: 1-9999999999"),
+            (("--program", good, "--ranks", "0"), "--ranks must be 1 to 64, got: 0"),
+            (("--program", good, "--ranks", "2,60-999999"), "--ranks must be 1 to 64, got: 60-999999"),
+            (("--program", good, "--work", "/dev/null"), "the work folder is none: /dev/null; name a folder with --work"),
+            (("--program", good, "--work", os.path.join(good, "in")), "Not a directory"),
             (("--program", good, "--tools", self.folder), f"pkb-opt is not in {self.folder}"),
             (("--program", good, "--results", self.folder), "the results file is a folder"),
             (("--program", good, "--results", os.path.join(self.folder, "other.jsonl")), "other.jsonl:1 is not a result"),
@@ -167,6 +171,28 @@ class BenchTest(unittest.TestCase):
                 self.assertIn(message, done.stderr)
                 self.assertFalse(os.path.exists(self.file))
 
+    def test_a_file_that_holds_no_results(self):
+        """It is refused and stays as it is."""
+        row = {"schema": "pkb-result", "kind": "check", "name": "a.w2", "date": "2026-01-01", "device": "2 x NVIDIA H200", "exit": 0, "verdict": "right"}
+        for text, message in (
+            (b"\0\1" * 50000, "results.jsonl holds no result (schema pkb-result); name another file with --results, or remove it"),
+            (b'{"schema": "pkb-result"', "results.jsonl holds no result"),
+            (b'{"schema": "pkb-result"}\n', "results.jsonl:1 is not a whole result: kind is None, and must be one of check, time, failure; mend or move the file"),
+            (json.dumps(row).encode() + b"\n", "results.jsonl:1 is not a whole result: no message; mend"),
+            (json.dumps({**row, "kind": "time", "way": "loop", "speedup": 2.0}).encode() + b"\n", "results.jsonl:1 is not a whole result: no ours_us, best_us, best; mend"),
+            (json.dumps({**row, "message": ""}).encode() + b"\nhello\nwor", "results.jsonl:2 is not JSON"),
+            (b"[" * 100000 + b"\n", "results.jsonl:1 is not JSON"),
+        ):
+            with self.subTest(text[:60]):
+                with open(self.file, "wb") as f:
+                    f.write(text)
+                done = self.bench(self.program("good"))
+                self.assertEqual(done.returncode, 2)
+                self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+                self.assertIn(message, done.stderr)
+                with open(self.file, "rb") as f:
+                    self.assertEqual(f.read(), text)
+
 
 class PartsTest(unittest.TestCase):
     def test_results_that_cannot_be_written(self):
@@ -181,7 +207,7 @@ class PartsTest(unittest.TestCase):
                 finally:
                     resource.setrlimit(resource.RLIMIT_FSIZE, before)
             self.assertEqual(results.rows, [])
-            self.assertEqual(Results(results.path).rows, [])  # the torn line is cut off
+            self.assertEqual(os.path.getsize(results.path), 0)  # nothing of a line that did not fit
             with self.assertRaisesRegex(BenchError, "which /dev/null cannot be: name a regular file"):
                 Results("/dev/null")
 

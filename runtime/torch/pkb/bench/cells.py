@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 
 from ..export.problems import DTYPES, reference_file
 
+MOST_RANKS = 64  # of pkb-export
+
 
 class BenchError(Exception):
     """A message for the user; `code` is the exit status."""
@@ -38,13 +40,15 @@ class Cell:
         return ".".join(parts).replace(" ", "-") + f".w{self.ranks}"
 
 
-def parse_numbers(text, what):
-    """ "1-3,8" -> [1, 2, 3, 8]."""
+def parse_numbers(text, what, least=0, most=9999):
+    """ "1-3,8" -> [1, 2, 3, 8], none below `least` or above `most`."""
     out = []
     for part in filter(None, text.split(",")):
         match = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", part.strip())
         if not match or int(match[2] or match[1]) < int(match[1]):
             raise BenchError(f"{what} must be numbers and ranges as 1-8,13, got: {part[:40]}")
+        if int(match[1]) < least or int(match[2] or match[1]) > most:
+            raise BenchError(f"{what} must be {least} to {most}, got: {part}")
         out += range(int(match[1]), int(match[2] or match[1]) + 1)
     if not out:
         raise BenchError(f"{what} names nothing: {text!r}")

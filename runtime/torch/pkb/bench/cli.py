@@ -16,7 +16,7 @@ from ..export.errors import ExportError
 from ..files import print_out, why_not
 from . import cells as cell_lists
 from . import table
-from .cells import BenchError, Cell, parse_numbers, parse_shapes
+from .cells import MOST_RANKS, BenchError, Cell, parse_numbers, parse_shapes
 from .make import PACKAGE, Maker, write_json
 from .results import Results, failure_row, headers_digest, text_digest
 from .run import Runner
@@ -65,6 +65,15 @@ def count_gpus():
     return len(models), re.sub(r"[^a-z0-9]+", "-", models[0].lower()) if models else ""
 
 
+def read_plan(path):
+    """The cells of a packed folder. Raises BenchError, OSError."""
+    try:
+        with open(path, encoding="utf-8") as f:
+            return [Cell(**fields) for fields in json.load(f)]
+    except (ValueError, TypeError) as e:
+        raise BenchError(f"{path} is damaged ({e}); pack again with --pack") from e
+
+
 class Bench:
     """One call of pkb-bench: where things are, and what is done with the cells."""
 
@@ -76,6 +85,8 @@ class Bench:
         build = os.environ.get("PKB_BUILD_DIR") or os.path.join(ROOT, "build")
         self.tools = os.path.abspath(options.tools or os.path.join(packed or build, "bin"))
         self.work = os.path.abspath(options.work or (os.path.join(packed, "bundles") if packed else os.path.join(build, "bench")))
+        if os.path.exists(self.work) and not os.path.isdir(self.work):
+            raise BenchError(f"the work folder is none: {self.work}; name a folder with --work")
         gpus, model = count_gpus() if options.device != "emulated" and not options.pack else (0, "")
         if options.device == "auto":
             options.device = "gpu" if gpus >= 2 else "emulated"
@@ -94,9 +105,8 @@ class Bench:
         """What was asked for."""
         o = self.options
         if o.run:
-            with open(os.path.join(o.run, PLAN), encoding="utf-8") as f:
-                return [Cell(**fields) for fields in json.load(f)]
-        ranks = parse_numbers(o.ranks, "--ranks")
+            return read_plan(os.path.join(o.run, PLAN))
+        ranks = parse_numbers(o.ranks, "--ranks", 1, MOST_RANKS)
         found = []
         if o.pkb:
             dtypes = [d for d in o.dtypes.split(",") if d]

@@ -11,6 +11,12 @@ from .. import files
 from .cells import BenchError
 
 WAYS = ("graph step", "loop")
+FIELDS = {  # of each kind of row: what is read again
+    "check": {"device": str, "exit": int, "verdict": str, "message": str},
+    "time": {"device": str, "exit": int, "way": str, "speedup": (int, float, type(None))},
+    "failure": {"step": str, "message": str, "tools": str},
+}
+TIMED = {"ours_us": (int, float), "best_us": (int, float), "best": str}  # where there is a speedup
 
 
 def headers_digest(folder):
@@ -30,11 +36,15 @@ def text_digest(path):
 
 
 class Results:
-    """One file of JSON lines. A line is written by one call, so a kill leaves whole lines, or a torn last one that is cut off."""
+    """One file of JSON lines. A line is written by one call, so a kill leaves whole lines, or a torn last one, which the next result replaces.
+
+    Raises BenchError, and changes nothing, where the file holds anything else than results.
+    """
 
     def __init__(self, path):
         self.path = path
         self.rows = []
+        self.torn_at = None  # where a torn last line begins
         if os.path.isdir(path):
             raise BenchError(f"the results file is a folder: {path}")
         if os.path.exists(path) and not os.path.isfile(path):
@@ -60,22 +70,31 @@ class Results:
         for number, line in enumerate(whole.splitlines(), 1):
             try:
                 row = json.loads(line)
-            except ValueError as e:
+            except (ValueError, RecursionError) as e:
                 raise BenchError(f"{self.path}:{number} is not JSON ({e}); mend or move the file") from e
             if not isinstance(row, dict) or row.get("schema") != "pkb-result":
                 raise BenchError(f"{self.path}:{number} is not a result (schema pkb-result); name another file with --results")
+            if problem := row_problem(row):
+                raise BenchError(f"{self.path}:{number} is not a whole result: {problem}; mend or move the file")
             self.rows.append(row)
         if len(whole) != len(data):
-            os.truncate(self.path, len(whole))
+            if not self.rows:
+                raise BenchError(f"{self.path} holds no result (schema pkb-result); name another file with --results, or remove it")
+            self.torn_at = len(whole)
 
     def append(self, rows):
         """Adds rows for good."""
         data = "".join(json.dumps(row, sort_keys=True) + "\n" for row in rows).encode()
         try:
             os.makedirs(os.path.dirname(self.path), exist_ok=True)
+            if self.torn_at is not None:
+                os.truncate(self.path, self.torn_at)
+                self.torn_at = None
             handle = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
             try:
                 written = os.write(handle, data)
+                if written != len(data):
+                    os.ftruncate(handle, os.lseek(handle, 0, os.SEEK_CUR) - written)
                 os.fsync(handle)
             finally:
                 os.close(handle)
@@ -99,6 +118,15 @@ class Results:
         """The last check of a cell that belongs to another text or other headers, or None."""
         found = [r for r in self.rows if r["name"] == cell.name and r["kind"] == "check" and kind_of(r) == device]
         return found[-1] if found else None
+
+
+def row_problem(row):
+    """What a row lacks of what is read again, in words; empty if it is whole."""
+    if row.get("kind") not in FIELDS:
+        return f"kind is {row.get('kind')!r}, and must be one of {', '.join(FIELDS)}"
+    fields = {"name": str, "date": str, **FIELDS[row["kind"]], **(TIMED if row.get("speedup") else {})}
+    missing = [name for name, kind in fields.items() if not isinstance(row.get(name), kind)]
+    return f"no {', '.join(missing)}" if missing else ""
 
 
 def kind_of(row):
