@@ -51,6 +51,8 @@ static llvm::Error checkPlugin(const std::string &path) {
   auto explain = [&](llvm::Error error) { return prefixError("cannot load the pass plugin '" + path + "'", std::move(error)); };
   if (!llvm::sys::fs::exists(path))
     return explain(makeError("no such file"));
+  if (!llvm::sys::fs::is_regular_file(path)) // opening a pipe waits for its writer
+    return explain(makeError("it is no regular file"));
   if (isCutOff(path))
     return explain(makeError("it is cut off; build it again"));
   llvm::Expected<mlir::PassPlugin> plugin = mlir::PassPlugin::load(path);

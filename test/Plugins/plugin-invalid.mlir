@@ -5,6 +5,12 @@
 // RUN: not pkb-opt %s --load-pass-plugin=%t.none.so -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=NONE
 // NONE: pkb-opt: error: cannot load the pass plugin '{{.*}}.none.so': no such file
 
+// RUN: rm -f %t.pipe && mkfifo %t.pipe
+// RUN: not timeout 60 pkb-opt %s --load-pass-plugin=%t.pipe -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=PIPE
+// PIPE: pkb-opt: error: cannot load the pass plugin '{{.*}}.pipe': it is no regular file
+// RUN: not pkb-opt %s --load-pass-plugin=%S -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=FOLDER
+// FOLDER: pkb-opt: error: cannot load the pass plugin '{{.*}}Plugins': it is no regular file
+
 // RUN: not pkb-opt %s --load-pass-plugin=%s -o %t.out.mlir 2>&1 | FileCheck %s --check-prefix=TEXT
 // TEXT: pkb-opt: error: cannot load the pass plugin '{{.*}}plugin-invalid.mlir': {{.*}}
 
