@@ -3,6 +3,7 @@
 
 #include "passes/Fusion/LeftOut.h"
 
+#include "pkb/Analysis/Decisions.h"
 #include "pkb/Analysis/FusedRegion.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -199,21 +200,38 @@ std::string Behind::inWords() {
   return side.inWords();
 }
 
-/// True if a region of another collective is before or behind `collective`; views may lie between.
-static bool isNextToKernel(comm::CollectiveOpInterface collective) {
-  SmallVector<Value> open(collective.getCollectiveResults());
-  while (!open.empty())
-    for (Operation *user : open.pop_back_val().getUsers()) {
-      if (isa<comm::FusedOp>(user))
-        return true;
-      if (isa<aten::AsStridedOp>(user))
-        open.push_back(user->getResult(0));
-    }
-  return llvm::any_of(collective.getCollectiveInputs(), [](Value message) {
+/// The row of another collective, told to the reader of the one at `here`: "line 12", with what else tells two apart.
+static std::string rowInWords(Location other, Location here) {
+  FileLineColLoc place = placeOf(other), mine = placeOf(here);
+  if (!place)
+    return "";
+  std::string text = "line " + std::to_string(place.getLine());
+  if (!mine || mine.getFilename() != place.getFilename())
+    text += " of " + place.getFilename().str();
+  SmallVector<FileLineColLoc> callers = callersOf(here);
+  auto theirs = llvm::to_vector(llvm::make_filter_range(callersOf(other), [&](FileLineColLoc caller) { return !llvm::is_contained(callers, caller); }));
+  if (mine && mine.getLine() == place.getLine() && !theirs.empty())
+    text += ", called from " + theirs.front().getFilename().str() + ":" + std::to_string(theirs.front().getLine());
+  return text;
+}
+
+/// The kernels of other collectives that give the messages, behind views: what is computed before this one is in those.
+static std::string whereBefore(comm::CollectiveOpInterface collective) {
+  llvm::SetVector<Operation *> kernels;
+  for (Value message : collective.getCollectiveInputs()) {
     while (auto view = message.getDefiningOp<aten::AsStridedOp>())
       message = view.getBase();
-    return isa_and_present<comm::FusedOp>(message.getDefiningOp());
-  });
+    if (auto kernel = message.getDefiningOp<comm::FusedOp>())
+      kernels.insert(kernel);
+  }
+  if (kernels.empty())
+    return "";
+  std::vector<std::string> rows;
+  for (Operation *kernel : kernels)
+    if (std::string row = rowInWords(kernel->getLoc(), collective.getLoc()); !row.empty() && !llvm::is_contained(rows, row))
+      rows.push_back(row);
+  return rows.empty() ? "what comes before it is in the kernel of another collective"
+                      : "what comes before it stands in the row of " + llvm::join(rows, " and ");
 }
 
 /// What computes the messages, behind views.
@@ -241,9 +259,7 @@ static std::string whyBefore(comm::CollectiveOpInterface collective) {
 }
 
 std::string pkb::whyLeftOut(comm::CollectiveOpInterface collective, StringRef known) {
-  SmallVector<std::string> reasons{known.empty() ? Behind(collective).inWords() : known.str(), whyBefore(collective)};
+  SmallVector<std::string> reasons{known.empty() ? Behind(collective).inWords() : known.str(), whyBefore(collective), whereBefore(collective)};
   llvm::erase_if(reasons, [](const std::string &reason) { return reason.empty(); });
-  if (!reasons.empty())
-    return llvm::join(reasons, "; ");
-  return isNextToKernel(collective) ? "what is next to it is in the kernel of another collective" : "there is no operator next to it";
+  return reasons.empty() ? "there is no operator next to it" : llvm::join(reasons, "; ");
 }

@@ -142,7 +142,7 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
 // ALONE-NOT: comm.fused
 // ALONE: @weight
 // ALONE-NOT: comm.fused
-// CHECK: all_reduce is a kernel of its own: what is next to it is in the kernel of another collective"
+// CHECK: all_reduce is a kernel of its own: what comes before it stands in the row of line [[#@LINE+5]]"
 module attributes {comm.mesh = #comm.mesh<size = 2>} {
   func.func @for_the_next(%x: tensor<8x64xf32>) -> tensor<8xf32> {
     %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8x64xf32>
@@ -176,5 +176,44 @@ module attributes {comm.mesh = #comm.mesh<size = 2>} {
     %1 = comm.all_reduce sum %0 in <[[0, 1]]> accumulate f32 : tensor<64xf32>
     %2 = aten.call "aten::mul" overload "Tensor"(%1, %n) args [#aten.operand<0>, #aten.operand<1>] returns [#aten.result<0>] : (tensor<64xf32>, tensor<f32>) -> tensor<64xf32>
     return %2 : tensor<64xf32>
+  }
+}
+
+// -----
+
+// ALONE: @rows
+// What comes before it is in the kernel of an earlier collective: of this file, of another one, or of a helper function that both call;
+// and of an unknown place. What comes after it is named as ever.
+// CHECK: all_gather is a kernel of its own: what comes before it stands in the row of line 12"
+// CHECK: all_gather is a kernel of its own: tan after it has no form in a kernel; what comes before it stands in the row of line 12 of model.py"
+// CHECK: all_gather is a kernel of its own: what comes before it stands in the row of line 12, called from model.py:40"
+// CHECK: all_gather is a kernel of its own: what comes before it is in the kernel of another collective"
+#line = loc("model.py":12:0)
+#helped = loc(callsite(#line at "model.py":40:0))
+module attributes {comm.mesh = #comm.mesh<size = 2>} {
+  func.func @rows(%x: tensor<8xf32>) -> tensor<16xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8xf32> loc(#line)
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = comm.all_gather %1 in <[[0, 1]]> : (tensor<8xf32>) -> tensor<16xf32> loc("model.py":14:0)
+    return %2 : tensor<16xf32>
+  }
+  func.func @of_another_file(%x: tensor<8xf32>) -> tensor<16xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8xf32> loc(#line)
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = comm.all_gather %1 in <[[0, 1]]> : (tensor<8xf32>) -> tensor<16xf32> loc("layers.py":14:0)
+    %3 = aten.call "aten::tan"(%2) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<16xf32>) -> tensor<16xf32>
+    return %3 : tensor<16xf32>
+  }
+  func.func @helped(%x: tensor<8xf32>) -> tensor<16xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8xf32> loc(#helped)
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = comm.all_gather %1 in <[[0, 1]]> : (tensor<8xf32>) -> tensor<16xf32> loc(callsite(#line at "model.py":41:0))
+    return %2 : tensor<16xf32>
+  }
+  func.func @unknown(%x: tensor<8xf32>) -> tensor<16xf32> {
+    %0 = comm.all_reduce sum %x in <[[0, 1]]> accumulate f32 : tensor<8xf32> loc(unknown)
+    %1 = aten.call "aten::neg"(%0) args [#aten.operand<0>] returns [#aten.result<0>] : (tensor<8xf32>) -> tensor<8xf32>
+    %2 = comm.all_gather %1 in <[[0, 1]]> : (tensor<8xf32>) -> tensor<16xf32> loc("model.py":14:0)
+    return %2 : tensor<16xf32>
   }
 }

@@ -21,8 +21,11 @@
 # SAME-NEXT: the all_reduce{{ }}
 # SAME-NEXT: of line 9{{ }}
 # SAME: {{^}}model.py:12 {{ *}}all_gather {{ *}}ll
-# SAME: the all_reduce {{.*}}(line 7){{$}}
-# SAME-NEXT: of line 7{{ }}
+# SAME: cumsum after it has no form
+# SAME-NEXT: what comes before it stands in the{{$}}
+# SAME-NEXT: {{ }}row of line 7{{$}}
+# SAME-NEXT: the all_reduce {{.*}}all_gather goes on in the kernel of all_reduce{{$}}
+# SAME-NEXT: of line 7 {{.*}}(line 7){{$}}
 # SAME: {{^}}model.py:15 {{ *}}all_reduce
 # SAME-NEXT: 256 MiB to a peer
 # SAME: not ll: message of 268435456 bytes exceeds
