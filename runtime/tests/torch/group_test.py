@@ -21,6 +21,7 @@ from artefact_test import files  # beside this file
 from binding_test import program_text, write_artefact
 
 import pkb
+from pkb import context as contexts
 
 
 def tensor(rank, *sizes):
@@ -37,6 +38,15 @@ def rank_falls_back(path, rank):
     expect_sum(program, rank, 4, 4)  # the original, over gloo
     expect_sum(program, rank, 3, 5)
     assert (program.fallbacks, "must have sizes" in program.last_reason) == (1, True), program.last_reason
+
+
+def rank_leaves_no_folder(path, rank):
+    met, meet = [], contexts._meet_through_store
+    contexts._meet_through_store = lambda *who: met.append(meet(*who)) or met[-1]
+    for group in (None, dist.new_group([0, 1]), dist.new_group([1, 0])):
+        expect_sum(pkb.load(path, group), rank, 3, 5)
+    dist.barrier()
+    assert len(met) == 3 and not any(map(os.path.exists, met)), met
 
 
 def rank_ends_and_begins_again(path, rank):
@@ -128,6 +138,9 @@ class Groups(unittest.TestCase):
 
     def test_what_does_not_fit_goes_to_the_original(self):
         self.run_ranks(rank_falls_back)
+
+    def test_the_folder_in_which_ranks_meet_is_removed(self):
+        self.run_ranks(rank_leaves_no_folder)
 
     def test_groups_end_and_begin_again(self):
         self.run_ranks(rank_ends_and_begins_again)

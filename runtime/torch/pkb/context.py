@@ -3,6 +3,7 @@
 """A rank's place among its peers: one context per process group, made when the first program is loaded."""
 
 import atexit
+import contextlib
 import ctypes
 import datetime
 import os
@@ -76,7 +77,7 @@ def context_for(group=None):
             rank, size = dist.get_rank(key), dist.get_world_size(key)
             if rank < 0:
                 raise native.PkbError("this rank is not in the process group that is to load the program")
-            _contexts[key] = _make(rank, size, lambda: _meet_through_store(store_of(key), rank, size))
+            _contexts[key] = _make_of_group(key, rank, size)
         return _contexts[key]
     if None not in _contexts:
         rank, size = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -99,6 +100,27 @@ def _close_destroyed():
 
     for key in [key for key in _contexts if key is not None and key not in c10d._world.pg_map]:
         _contexts.pop(key).close()
+
+
+def _make_of_group(group, rank, size):
+    """A context whose ranks meet in a folder of their own, which is removed when they have."""
+    folder = None
+
+    def meet():
+        nonlocal folder
+        folder = _meet_through_store(store_of(group), rank, size)
+        return folder
+
+    try:
+        context = _make(rank, size, meet)
+    except BaseException:
+        if folder and rank == 0 and folder != os.environ.get("PKB_RENDEZVOUS"):
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)  # not now: who is late is to learn who was missing
+        raise
+    if folder and folder != os.environ.get("PKB_RENDEZVOUS"):
+        with contextlib.suppress(OSError):  # the last one to leave finds it empty
+            os.rmdir(folder)
+    return context
 
 
 def _make(rank, size, rendezvous):
@@ -157,10 +179,7 @@ def _meet_through_store(store, rank, size):
     host = socket.gethostname()
 
     def make():
-        directory = tempfile.mkdtemp(prefix="pkb-", dir="/tmp")
-        # Empty once all have met; what a crash leaves is an empty folder in /tmp.
-        atexit.register(shutil.rmtree, directory, ignore_errors=True)
-        return f"{host}\n{directory}"
+        return f"{host}\n{tempfile.mkdtemp(prefix='pkb-', dir='/tmp')}"
 
     first, directory = publish(store, "pkb/rendezvous", rank, make).split("\n", 1)
     if first != host:
