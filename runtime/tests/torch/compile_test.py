@@ -150,6 +150,13 @@ class Compile(unittest.TestCase):
         self.assertEqual([p for p in self.cache.glob("compiled/*") if p.suffix != ".lock"], [])
 
 
+    def test_a_step_that_takes_too_long_is_asked_to_end(self):
+        note = self.path / "ended"
+        with self.assertRaisesRegex(pkb.PkbError, "pkb-export took longer than 1 s"):
+            compiling._run(["sh", "-c", f"trap 'echo yes > {note}; exit' TERM; sleep 100 & wait"], "pkb-export", 1)
+        self.assertEqual(note.read_text(), "yes\n")
+
+
 class Store(unittest.TestCase):
     def on_ranks(self, size, body):
         """body(store, rank) on threads: what each returns or raises."""

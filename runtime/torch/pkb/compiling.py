@@ -19,7 +19,7 @@ import threading
 import time
 import warnings
 
-from . import native
+from . import native, processes
 from .artefact import members
 from .context import publish, store_of
 from .program import load
@@ -97,7 +97,7 @@ def _run(command, what, timeout):
     package = str(pathlib.Path(__file__).resolve().parents[1])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, env={**os.environ, "PYTHONPATH": path}, check=False)
+        done = processes.run(command, timeout, env={**os.environ, "PYTHONPATH": path})
     except subprocess.TimeoutExpired as error:
         raise native.PkbError(f"{what} took longer than {timeout} s") from error
     if done.returncode:

@@ -10,6 +10,7 @@ import re
 import subprocess
 import time
 
+from .. import processes
 from ..files import whole_file
 from .cells import BenchError
 
@@ -86,13 +87,11 @@ class Maker:
         write_json(jobs, [{**cell.export, "output": self.path(cell, ".pkb"), "timeout": self.timeout} for cell in cells])
         log = os.path.join(self.work, "export.log")
         with open(log, "w", encoding="utf-8") as errors:
-            child = subprocess.Popen([self._tool("pkb-export"), "--batch", jobs], stdout=subprocess.PIPE, stderr=errors, text=True,
-                                     stdin=subprocess.DEVNULL)  # fmt: skip
+            child = processes.start([self._tool("pkb-export"), "--batch", jobs], stdout=subprocess.PIPE, stderr=errors, text=True)
             try:
                 yield from self._answers(child, cells, log)
             finally:
-                child.terminate()
-                child.wait()
+                processes.end(child)
                 child.stdout.close()
 
     def _answers(self, child, cells, log):
@@ -119,7 +118,7 @@ class Maker:
         command = [self._tool("pkb-opt"), self.path(cell, ".pkb"), f"--pkb-pipeline=target=h200x{cell.ranks}", "-o", cu]
         started = time.monotonic()
         try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=self.timeout, stdin=subprocess.DEVNULL)
+            done = processes.run(command, self.timeout)
         except subprocess.TimeoutExpired:
             self.failed(cell, "opt", f"took more than {self.timeout:g} s; --timeout allows more", self.version)
             return False

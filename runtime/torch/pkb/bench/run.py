@@ -7,6 +7,7 @@ import os
 import select
 import subprocess
 
+from .. import processes
 from .make import last_line, write_json
 from .results import WAYS, failure_row, label
 
@@ -56,15 +57,14 @@ class Runner:
         command += (["--time"] if o.time else []) + ([] if o.compile else ["--no-compile"])
         done = 0
         with open(self._log(), "w", encoding="utf-8") as log:
-            child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
+            child = processes.start(command, stdout=subprocess.PIPE, stderr=log)
             try:
                 for cell, rows in self._rows_by_job(child.stdout, cells):
                     self.results.append([{**row, "bench": label(cell)} for row in rows])
                     self.say(cell, summary(rows))
                     done += 1
             finally:
-                child.terminate()
-                child.wait()
+                processes.end(child)
                 child.stdout.close()
         return done
 

@@ -7,9 +7,10 @@ import os
 import pickle
 import signal
 import sys
+import time
 
 from ..files import print_out
-from .coordinator import die_with_parent
+from .coordinator import GRACE_S, clean_up_on_sigterm, die_with_parent
 from .errors import ExportError, InputError
 
 
@@ -40,13 +41,22 @@ def in_fork(work):
         with os.fdopen(reader, "rb") as f:
             data = f.read()
     except BaseException:
-        os.kill(pid, signal.SIGKILL)
+        _end(pid)
         raise
-    finally:
-        status = os.waitpid(pid, 0)[1]
+    status = os.waitpid(pid, 0)[1]
     if not data:
         return {"ok": False, "error": f"the job's process died (status {status})", "code": 4}
     return pickle.loads(data)
+
+
+def _end(pid):
+    """Ends and reaps a forked process: SIGTERM, so that it ends its ranks and removes what they share, and after a moment SIGKILL."""
+    os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + GRACE_S
+    while not os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def run_batch(options):
@@ -63,6 +73,7 @@ def run_batch(options):
         raise InputError(f"--batch: {options.batch} is not JSON: {e}") from e
     if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise InputError(f"--batch: {options.batch} must hold a list of objects")
+    clean_up_on_sigterm()  # in the forks, too
     runtime.warm_up()
     worst = 0
     for number, entry in enumerate(entries):

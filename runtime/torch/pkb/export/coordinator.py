@@ -11,17 +11,16 @@ import faulthandler
 import os
 import re
 import selectors
-import shutil
 import signal
 import socket
 import sys
-import tempfile
 import time
 import traceback
 
 from . import agree
 from .errors import ExportError, HangError
 from .exchange import Exchange, recv_message, send_message
+from .folders import shared_folder
 
 _PR_SET_PDEATHSIG = 1
 GRACE_S = 1.0  # how long the peers of a failed rank may still report their own error
@@ -34,19 +33,12 @@ def die_with_parent():
 
 def clean_up_on_sigterm():
     """In a main program: SIGTERM ends it the ordinary way, so that ranks and temporary folders go too."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
 
+    def leave(*_):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: a second one must not stop the removal of folders
+        sys.exit(128 + signal.SIGTERM)
 
-def shared_folder():
-    """A fresh folder that all ranks of a job can reach, in memory where there is enough of it."""
-    for base in ("/dev/shm", None):
-        try:
-            if base and (not os.access(base, os.W_OK) or shutil.disk_usage(base).free < (1 << 30)):
-                continue
-            return tempfile.mkdtemp(prefix="pkb-", dir=base)
-        except OSError:
-            continue
-    raise ExportError("cannot make a temporary folder; set TMPDIR to a writable one", code=2)
+    signal.signal(signal.SIGTERM, leave)
 
 
 class _Rank:
@@ -65,7 +57,11 @@ def run_ranks(world_size, body, timeout=300.0, what="the export", notes=None):
     Raises ExportError (HangError for hangs and deadlocks) with the first cause; all ranks are dead on return.
     timeout: seconds for the whole run. notes: dict that takes what ranks post as "note" on the way, by rank.
     """
-    folder = shared_folder()
+    with shared_folder() as folder:
+        return _run_ranks_in(folder, world_size, body, timeout, what, notes)
+
+
+def _run_ranks_in(folder, world_size, body, timeout, what, notes):
     ranks = []
     sys.stdout.flush()
     sys.stderr.flush()
@@ -93,7 +89,6 @@ def run_ranks(world_size, body, timeout=300.0, what="the export", notes=None):
             except ChildProcessError:
                 pass
             r.sock.close()
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _child(sock, rank, world_size, folder, log, body):
