@@ -62,7 +62,7 @@
 # CHAIN-NEXT: of line 7{{ }}
 # RUN: pkb-opt %t.shots.pkb --pkb-pipeline='target=h200x4 mechanism=ldst' --explain -o %t.cu 2>&1 | FileCheck %s --check-prefix=SHOTS
 # SHOTS: shots.pkb: 1 collective
-# SHOTS: after it: 1 kernel of ours, 0 operators of PyTorch
+# SHOTS: after it: 1 kernel of ours, 1 copy, 0 operators of PyTorch
 # SHOTS: model.py:7 {{.*}}all_reduce {{.*}}ldst
 # SHOTS-NEXT: dist.all_reduce(x) {{ *}}as reduce_scatter, {{ *}}{{[0-9.]+}} us
 # SHOTS-NEXT: {{^ *}}all_gather {{ *}}as asked for
