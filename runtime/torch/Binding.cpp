@@ -251,12 +251,16 @@ std::vector<at::Tensor> run(const Entry &entry, at::TensorList inputs) {
   if (size_t(entry.ownOutputs) == count) {
     return result;
   }
-  for (size_t i = 0; i < count; ++i) {
-    const OutputInfo &info = entry.outputs[i];
-    if (info.aliasOf >= 0) {
-      size_t of = size_t(info.aliasOf), arguments = entry.inputs.size();
-      result[i] = aliasTensor(info, of < arguments ? inputs[of] : result[of - arguments], outputs[i].data);
+  try {
+    for (size_t i = 0; i < count; ++i) {
+      const OutputInfo &info = entry.outputs[i];
+      if (info.aliasOf >= 0) {
+        size_t of = size_t(info.aliasOf), arguments = entry.inputs.size();
+        result[i] = aliasTensor(info, of < arguments ? inputs[of] : result[of - arguments], outputs[i].data);
+      }
     }
+  } catch (const c10::Error &error) { // nobody may take this for a call that was not made
+    TORCH_CHECK(false, "pkb: the call was made, but a result that shares memory cannot be given: ", error.what_without_backtrace());
   }
   return result;
 }
