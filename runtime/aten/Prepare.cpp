@@ -185,7 +185,8 @@ void prepareResults(Plan &plan, Step &step, const c10::FunctionSchema &schema, c
 /// does not allow.
 bool reshapesItsResult(const c10::FunctionSchema &schema) { return schema.argumentIndexWithName("reduction").has_value(); }
 
-/// The `out=` overload with the same arguments, if every result is one tensor with memory before the call.
+/// The `out=` overload with the same arguments and a kernel for the plan's device, if every result is one tensor with
+/// memory before the call.
 void findOut(Plan &plan, Step &step, const c10::FunctionSchema &schema) {
   for (const Result &result : step.results) {
     if (result.list || result.written || result.view || result.slots.size() != 1 || result.slots[0] < 0 ||
@@ -200,13 +201,14 @@ void findOut(Plan &plan, Step &step, const c10::FunctionSchema &schema) {
   auto droppable = [](const std::string &name) {
     return name == "dtype" || name == "layout" || name == "device" || name == "pin_memory";
   };
+  const c10::DispatchKey device = plan.device.is_cuda() ? c10::DispatchKey::CUDA : c10::DispatchKey::CPU;
   for (const c10::OperatorName &name : dispatcher.getAllOpNames()) {
     if (name.name != schema.name()) {
       continue;
     }
     auto candidate = dispatcher.findSchema(name);
-    if (!candidate) {
-      continue;
+    if (!candidate || !candidate->hasComputedKernelForDispatchKey(device)) {
+      continue; // aten::narrow_copy.out has a kernel on the CPU alone
     }
     const c10::FunctionSchema &other = candidate->schema();
     std::vector<int32_t> from;

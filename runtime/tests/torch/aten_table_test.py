@@ -254,6 +254,26 @@ class Operators(unittest.TestCase):
         self.assertTrue(torch.equal(frame.value(1), -x))
         frame.close()
 
+    def test_an_out_overload_without_a_kernel_for_the_device_is_not_taken(self):
+        library = torch.library.Library("pkb_aten_test", "DEF")
+        out = "out(Tensor x, *, Tensor(a!) out) -> Tensor(a!)"
+        for name in ("elsewhere", "here"):
+            library.define(f"{name}(Tensor x) -> Tensor")
+            library.define(f"{name}.{out}")
+            library.impl(name, lambda x: x * 2, "CPU")
+        called = []
+        library.impl("elsewhere.out", lambda x, *, out: self.fail("the kernel of another device"), "CUDA")
+        library.impl("here.out", lambda x, *, out: called.append(torch.mul(x, 2, out=out)) or out, "CPU")
+        x, result = torch.randn(3, 4), torch.zeros(3, 4)
+        for name in ("elsewhere", "here"):
+            result.zero_()
+            step = {"kind": "aten", "op": f"pkb_aten_test::{name}", "overload": "", "args": [t(0)], "kwargs": [], "results": [t(1)]}
+            frame = Frame(self.table, [(x, BOUND), (result, BOUND)], [step])
+            frame.run()
+            self.assertTrue(torch.equal(result, x * 2), name)
+            frame.close()
+        self.assertEqual(len(called), 1)
+
     def test_writes_in_place_stay_in_place(self):
         x, other = torch.randn(3, 4), torch.randn(3, 4)
         want = x + 2 * other
