@@ -44,7 +44,7 @@ static bool isKernelType(Type type) {
   if (auto vector = dyn_cast<VectorType>(type))
     return vector.getRank() == 1 && !vector.isScalable() && isLength(vector.getNumElements()) &&
            hasDeviceType(vector.getElementType());
-  return type.isIndex() || type.isInteger(1) || isa<cuda::PtrType, cuda::TicketType>(type);
+  return type.isIndex() || type.isInteger(1) || isa<cuda::PtrType, cuda::TicketType, cuda::RowType>(type);
 }
 
 /// Operations of `arith` that are an operator or a function of the device header, on scalars of type index and on
@@ -245,15 +245,17 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
   // verify_cuda_emittable_c8
   if (op->getParentOfType<cuda::ForEachOp>() &&
       isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::WaitBlocksOp, cuda::EpochBeginOp, cuda::EpochEndOp,
-          cuda::ForEachOp, cuda::ForEachRowOp>(op))
+          cuda::ForEachOp, cuda::ForEachRowOp, cuda::StreamRowsOp>(op))
     reject(op) << "must not stand in cuda.for_each, which each thread runs by itself";
   auto loop = dyn_cast<cuda::ForEachOp>(op);
-  bool inRow = bool(op->getParentOfType<cuda::ForEachRowOp>());
-  if (inRow && isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::WaitBlocksOp, cuda::EpochBeginOp,
-                   cuda::EpochEndOp, cuda::ForEachRowOp>(op))
-    reject(op) << "must not stand in cuda.for_each_row, which each warp runs by itself";
-  if (loop && (loop.getSpread() == cuda::Spread::Row) != inRow)
-    reject(op) << "must be spread over a row exactly in cuda.for_each_row, got: " << cuda::stringifySpread(loop.getSpread());
+  Operation *rows = op->getParentOfType<cuda::ForEachRowOp>();
+  if (!rows)
+    rows = op->getParentOfType<cuda::StreamRowsOp>();
+  if (rows && isa<cuda::BlockBarrierOp, cuda::SignalOp, cuda::WaitOp, cuda::WaitBlocksOp, cuda::EpochBeginOp,
+                  cuda::EpochEndOp, cuda::ForEachRowOp, cuda::StreamRowsOp>(op))
+    reject(op) << "must not stand in " << rows->getName() << ", which each team runs by itself";
+  if (loop && (loop.getSpread() == cuda::Spread::Row) != static_cast<bool>(rows))
+    reject(op) << "must be spread over a row exactly in cuda.for_each_row or cuda.stream_rows, got: " << cuda::stringifySpread(loop.getSpread());
 }
 
 void VerifyCudaEmittablePass::checkKernel(cuda::KernelOp kernel, DenseMap<int64_t, Operation *> &sites) {

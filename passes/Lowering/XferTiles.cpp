@@ -262,7 +262,7 @@ LogicalResult TileGroup::flush(OpBuilder &builder, int64_t unroll) {
     return put && pushes(put) && !staged(put.getBuffer());
   });
   Value epoch = readsLines || (writesLines && !once) ? kernel.epochAt(builder, loc) : Value();
-  auto loop = cuda::ForEachOp::create(builder, loc, count, unroll, once ? cuda::Spread::Once : cuda::Spread::Block);
+  auto loop = cuda::ForEachOp::create(builder, loc, count, unroll, once ? cuda::Spread::Once : cuda::Spread::Block, /*per_lane=*/IntegerAttr());
   Block &load = loop.getLoad().emplaceBlock(), &store = loop.getStore().emplaceBlock();
   Value i = load.addArgument(builder.getIndexType(), loc);
   Value j = store.addArgument(builder.getIndexType(), loc);

@@ -199,6 +199,11 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
   // A block that has one chunk at most has nothing to run ahead with.
   bool once = chunks <= blocks;
   int64_t depth = pipeline.getConsume().front().empty() || once ? 0 : schedule.getDepth();
+  if (runsOverRows(pipeline) && llvm::hasSingleElement(kernel.getEntry().getOps<xfer::PipelineOp>())) {
+    RowGroup rows(frame, this->chunks, layout, mapping);
+    if (std::optional<RowStream> stream = rows.streamOf(pipeline, once))
+      return rows.expandStream(builder, pipeline, *stream);
+  }
   auto constant = [&](OpBuilder &at, int64_t value) { return indexConstant(at, loc, value); };
 
   // Chunks of this block: block, block + blocks, block + 2 * blocks, ...

@@ -32,28 +32,64 @@ static double predict(const RowExchange &exchange, const Machine &machine, Mecha
          exchange.localBytes / (machine.rates.hbmGBs * 1e3);
 }
 
-llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine) {
-  constexpr int64_t mostThreads = 512, rowsInFlight = 4, vectorsPerLane = 4;
+namespace {
+
+/// Blocks, threads and chunks of a kernel over rows.
+struct RowGeometry {
+  int64_t blocks = 1, threads = 32, perSm = 1;
+  int64_t perChunk = 1, depth = 0, slots = 1;
+};
+
+} // namespace
+
+static constexpr int64_t kMostThreads = 512;
+
+/// Two blocks on a multiprocessor where there are rows enough, a warp for each of a block's rows, or more lanes where rows are long and few.
+static RowGeometry wholeGeometry(const RowExchange &exchange, const Machine &machine) {
+  constexpr int64_t rowsInFlight = 4, vectorsPerLane = 4;
+  RowGeometry geometry;
   int64_t rows = std::max<int64_t>(exchange.rows, 1);
-  // Two blocks on a multiprocessor where there are rows enough, a warp for each of a block's rows, or more lanes where rows are long and few.
-  int64_t blocks = std::min<int64_t>({static_cast<int64_t>(divideCeil(rows, rowsInFlight)), 2 * machine.sms, PKB_MAX_BLOCKS});
-  int64_t perBlock = divideCeil(rows, blocks);
-  blocks = divideCeil(rows, perBlock);
-  int64_t threads = std::min(perBlock * rowLanesFor(exchange.rowBytes, vectorsPerLane, mostThreads / perBlock), mostThreads);
-  int64_t perSm = divideCeil(blocks, machine.sms);
-  auto schedule = [&](Mechanism mechanism) {
-    return ScheduleAttr::get(context, mechanism, blocks, threads, perBlock * kLineBytes, /*depth=*/0, /*slots=*/1, /*unroll=*/4, perSm);
-  };
+  geometry.blocks = std::min<int64_t>({static_cast<int64_t>(divideCeil(rows, rowsInFlight)), 2 * machine.sms, PKB_MAX_BLOCKS});
+  geometry.perChunk = divideCeil(rows, geometry.blocks);
+  geometry.blocks = divideCeil(rows, geometry.perChunk);
+  int64_t lanes = rowLanesFor(exchange.rowBytes, vectorsPerLane, kMostThreads / geometry.perChunk);
+  geometry.threads = std::min(geometry.perChunk * lanes, kMostThreads);
+  geometry.perSm = divideCeil(geometry.blocks, machine.sms);
+  return geometry;
+}
+
+/// Where a block has more rows than teams that can keep theirs in registers, its rows follow each other: a chunk is a row for each team, and the lines of
+/// `depth` chunks are on their way while their rows are kept. `geometry` stays where there is one chunk only, or where rows are too long.
+static RowGeometry streamGeometry(RowGeometry geometry, const RowExchange &exchange) {
+  constexpr int64_t vectorBytes = 16, vectorsKept = 8, mostPerLane = 4, mostDepth = 3; // of 64 registers, two blocks of 512 threads on a multiprocessor
+  int64_t team = 32;
+  while (team < kMostThreads && team * mostPerLane * vectorBytes < exchange.rowBytes)
+    team = team == 32 ? 128 : 2 * team; // two warps have no barrier of their own
+  int64_t perLane = std::max<int64_t>(1, divideCeil(exchange.rowBytes, team * vectorBytes)), teams = kMostThreads / team;
+  if (perLane > mostPerLane || geometry.perChunk <= teams)
+    return geometry;
+  geometry.threads = kMostThreads;
+  geometry.slots = divideCeil(geometry.perChunk, teams);
+  geometry.perChunk = teams;
+  geometry.depth = std::clamp<int64_t>(vectorsKept / perLane - 1, 1, mostDepth);
+  return geometry;
+}
+
+static llvm::SmallVector<Choice> enumerate(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine, bool alone) {
+  int64_t rows = std::max<int64_t>(exchange.rows, 1);
+  RowGeometry whole = wholeGeometry(exchange, machine);
   llvm::SmallVector<Choice> choices;
   for (Mechanism mechanism : {Mechanism::LdSt, Mechanism::LL}) {
     Choice choice{mechanism, {}, 0, {}};
-    int64_t need = mechanism == Mechanism::LL ? llBytesOf(rows) : exchange.ranks * blocks * perBlock * kLineBytes;
+    int64_t need = mechanism == Mechanism::LL ? llBytesOf(rows) : exchange.ranks * whole.blocks * whole.perChunk * kLineBytes;
     int64_t room = mechanism == Mechanism::LL ? pkb_ll_slot_bytes(exchange.ranks) : pkb_stage_bytes(exchange.ranks, exchange.arenaBytes);
     if (need > room) {
       choice.reason = llvm::formatv("{0} rows need {1} bytes of {2}, there are {3}", rows, need,
                                     mechanism == Mechanism::LL ? "LL lines" : "staging", room);
     } else {
-      choice.schedule = schedule(mechanism);
+      RowGeometry geometry = mechanism == Mechanism::LL && alone ? streamGeometry(whole, exchange) : whole;
+      choice.schedule = ScheduleAttr::get(context, mechanism, geometry.blocks, geometry.threads, geometry.perChunk * kLineBytes, geometry.depth,
+                                          geometry.slots, /*unroll=*/4, geometry.perSm);
       choice.predictedUs = predict(exchange, machine, mechanism);
     }
     choices.push_back(choice);
@@ -61,12 +97,16 @@ llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, c
   return choices;
 }
 
+llvm::SmallVector<Choice> pkb::enumerateRowChoices(mlir::MLIRContext *context, const RowExchange &exchange, const Machine &machine) {
+  return enumerate(context, exchange, machine, /*alone=*/true);
+}
+
 llvm::SmallVector<Choice> pkb::enumerateRowChainChoices(mlir::MLIRContext *context, llvm::ArrayRef<RowExchange> phases, const Machine &machine) {
   // The phase with the most rows makes the schedule; each has buffers of its own.
   RowExchange most = *llvm::max_element(phases, [](const RowExchange &a, const RowExchange &b) { return a.rows < b.rows; });
   int64_t headroom = pkb_stage_offset(most.ranks), count = phases.size();
   most.arenaBytes = headroom + (most.arenaBytes - headroom) / count;
-  llvm::SmallVector<Choice> choices = enumerateRowChoices(context, most, machine);
+  llvm::SmallVector<Choice> choices = enumerate(context, most, machine, /*alone=*/false);
   for (Choice &choice : choices) {
     if (!choice.schedule)
       continue;

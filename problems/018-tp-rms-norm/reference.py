@@ -33,3 +33,13 @@ def inputs_256(rank, world_size, device, trial=0):
 def inputs_tiny(rank, world_size, device, trial=0):
     """Rows that fill no vector, more of them than a block takes."""
     return _inputs(rank, device, trial, 9, 37)
+
+
+def inputs_many(rank, world_size, device, trial=0):
+    """More rows than teams: several chunks for a block, the last of them short."""
+    return _inputs(rank, device, trial, 5003, 40)
+
+
+def inputs_long(rank, world_size, device, trial=0):
+    """Rows that four warps share, of which no vector is whole in memory."""
+    return _inputs(rank, device, trial, 1030, 2051)

@@ -24,7 +24,7 @@ import torch  # noqa: E402
 CALLS = 3
 # Per primitive, what a mutant does that must be found (docs/Rationale/Emulator.md has the whole table). The epoch's are the same in every kernel.
 KINDS = {"signal": ("drop", "relax", "narrow", "value", "peer"), "wait": ("drop", "relax", "narrow", "value", "peer"), "wait_blocks": ("drop", "relax"),
-         "block_barrier": ("drop", "relax"), "epoch_end": ("drop",), "epoch_begin": ("parity",), "store_ll": ("drop", "value"), "load_ll": ("drop",)}  # fmt: skip
+         "block_barrier": ("drop", "relax"), "epoch_end": ("drop",), "epoch_begin": ("parity",), "store_ll": ("drop", "value"), "load_ll": ("drop",), "gather_ll": ("drop",)}  # fmt: skip
 SCHEDULE = "#xfer.schedule<mechanism = ldst, blocks = 2, threads = 64, chunk = 32, depth = 1, slots = 4, unroll = 1>"
 COPIES = "#xfer.schedule<mechanism = copy_engine, blocks = 4, threads = 64, chunk = 64, depth = 0, slots = 1, unroll = 1>"
 LINES = "#xfer.schedule<mechanism = ll, blocks = 2, threads = 64, chunk = 80, depth = 0, slots = 1, unroll = 1>"

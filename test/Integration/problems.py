@@ -2,7 +2,7 @@
 # REQUIRES: torch, aten
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The problems of problems/ at a size that fills neither vectors nor equal parts, on numbers of ranks from 1 to 8 that are dealt out to them
-(with the argument `all` each on every number), and those that one kernel solves at a size with several chunks."""
+(with the argument `all` each on every number), and those that one kernel solves at a size with several chunks: of rows, too."""
 import os
 import sys
 
@@ -21,4 +21,7 @@ for number, problem in enumerate(sorted(n for n in os.listdir(folder) if os.path
         jobs[f"{problem}.w{w}"] = {"function": f"{reference}:solution", "inputs": f"{reference}:inputs_tiny", "world-size": w}
     if problem in LARGE:
         jobs[f"{problem}.large"] = {"function": f"{reference}:solution", "inputs": f"{reference}:inputs", "world-size": 2}
+norm = os.path.join(folder, "018-tp-rms-norm", "reference.py")
+for inputs, w in (("many", 2), ("many", 3), ("long", 2)):
+    jobs[f"018-tp-rms-norm.{inputs}.w{w}"] = {"function": f"{norm}:solution", "inputs": f"{norm}:inputs_{inputs}", "world-size": w}
 emulated.main(jobs)

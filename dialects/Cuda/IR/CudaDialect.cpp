@@ -50,6 +50,22 @@ static void printLoadMap(OpAsmPrinter &printer, Operation *, Region &load, Regio
   printer.printRegion(map);
 }
 
+static ParseResult parseStream(OpAsmParser &parser, Region &fetch, Region &produce, Region &consume) {
+  if (parser.parseKeyword("fetch") || parseBlockOf(parser, fetch) || parser.parseKeyword("produce") || parseBlockOf(parser, produce) ||
+      parser.parseKeyword("consume") || parseBlockOf(parser, consume))
+    return letGo({&fetch, &produce, &consume});
+  return success();
+}
+
+static void printStream(OpAsmPrinter &printer, Operation *, Region &fetch, Region &produce, Region &consume) {
+  printer << "fetch ";
+  printer.printRegion(fetch);
+  printer << " produce ";
+  printer.printRegion(produce);
+  printer << " consume ";
+  printer.printRegion(consume);
+}
+
 using pkb::comm::parseFactors;
 using pkb::comm::printFactors;
 
@@ -114,7 +130,19 @@ static LogicalResult verifyLoop(Operation *op, Block &load, Block &use, StringRe
   return success();
 }
 
+/// No lane has more vectors than `perLane`, if that is given, of which `unroll` are in flight.
+static LogicalResult verifyPerLane(Operation *op, std::optional<int64_t> perLane, int64_t unroll) {
+  if (perLane && *perLane < unroll)
+    return op->emitOpError() << "must have at most as many vectors in flight as a lane has, got: " << unroll << " of " << *perLane;
+  return success();
+}
+
 LogicalResult ForEachOp::verify() {
+  // for_each_c2
+  if (getPerLane() && getSpread() != Spread::Row)
+    return emitOpError() << "must be over a row to have vectors per lane, got: " << stringifySpread(getSpread());
+  if (failed(verifyPerLane(*this, getPerLane(), getUnroll())))
+    return failure();
   // for_each_c1
   return verifyLoop(*this, getLoad().front(), getStore().front(), "store");
 }
@@ -135,10 +163,16 @@ LogicalResult StoreStridedOp::verify() {
   return verifyWindow(*this, getSizes(), getStrides());
 }
 
+static LogicalResult verifyTeam(Operation *op, int64_t team) {
+  if (!llvm::is_contained({32, 128, 256, 512, 1024}, team))
+    return op->emitOpError() << "must have a team of 32, 128, 256, 512 or 1024 lanes, got: " << team;
+  return success();
+}
+
 LogicalResult ForEachRowOp::verify() {
   // for_each_row_c2
-  if (!llvm::is_contained({32, 128, 256, 512, 1024}, getTeam()))
-    return emitOpError() << "must have a team of 32, 128, 256, 512 or 1024 lanes, got: " << getTeam();
+  if (failed(verifyTeam(*this, getTeam())))
+    return failure();
   // for_each_row_c1
   Block &body = getBody().front();
   if (body.getNumArguments() != 1 || !body.getArgument(0).getType().isIndex())
@@ -146,10 +180,56 @@ LogicalResult ForEachRowOp::verify() {
   return success();
 }
 
+/// `block` takes two indices and then values of `types`.
+static LogicalResult verifyRowBlock(Operation *op, Block &block, TypeRange types, StringRef name) {
+  TypeRange found = block.getArgumentTypes();
+  if (found.size() != 2 + types.size() || !found[0].isIndex() || !found[1].isIndex() || found.drop_front(2) != types)
+    return op->emitOpError() << name << " must take two indices and the values that are yielded before it (" << types << "), got: " << found;
+  return success();
+}
+
+LogicalResult StreamRowsOp::verify() {
+  // stream_rows_c1
+  if (failed(verifyTeam(*this, getTeam())))
+    return failure();
+  auto rows = static_cast<int64_t>(getRows()), ahead = static_cast<int64_t>(getAhead());
+  auto steps = static_cast<int64_t>(getSteps()), full = static_cast<int64_t>(getFull());
+  if (rows < 1 || steps < 1)
+    return emitOpError() << "must have rows and steps, got: " << rows << " and " << steps;
+  if (ahead < 0 || full < 0 || full > steps)
+    return emitOpError() << "must not run behind itself, nor have more full steps than steps, got: ahead " << ahead << ", full " << full << " of " << steps;
+  // stream_rows_c2
+  auto yieldOf = [](Block &block) { return block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back()); };
+  YieldOp fetched = yieldOf(getFetch().front()), sent = yieldOf(getProduce().front());
+  if (!fetched || !sent)
+    return emitOpError() << "fetch and produce must end with cuda.yield";
+  if (fetched.getValues().empty() || !llvm::all_of(fetched.getValues().getTypes(), llvm::IsaPred<RowType>))
+    return emitOpError() << "fetch must yield rows, got: " << fetched.getValues().getTypes();
+  SmallVector<Type> types(fetched.getValues().getTypes());
+  // stream_rows_c3
+  if (failed(verifyRowBlock(*this, getFetch().front(), {}, "fetch")) || failed(verifyRowBlock(*this, getProduce().front(), types, "produce")))
+    return failure();
+  llvm::append_range(types, sent.getValues().getTypes());
+  return verifyRowBlock(*this, getConsume().front(), types, "consume");
+}
+
+LogicalResult GatherLLOp::verify() {
+  // gather_ll_c1
+  auto kernel = (*this)->getParentOfType<KernelOp>();
+  if (kernel && getValues().size() != kernel.getRanks())
+    return emitOpError() << "must have a result for each of " << kernel.getRanks() << " ranks, got: " << getValues().size();
+  if (!llvm::all_of(getValues().getTypes(), [&](Type type) { return type == getOwn().getType(); }))
+    return emitOpError() << "must have results of type " << getOwn().getType() << ", got: " << getValues().getTypes();
+  return success();
+}
+
 LogicalResult RowReduceOp::verify() {
   // row_reduce_c1
   if (!llvm::is_contained({comm::ReduceKind::Sum, comm::ReduceKind::Prod, comm::ReduceKind::Min, comm::ReduceKind::Max}, getKind()))
     return emitOpError() << "kind must be sum, prod, min or max, got: " << comm::stringifyReduceKind(getKind());
+  // row_reduce_c3
+  if (failed(verifyPerLane(*this, getPerLane(), getUnroll())))
+    return failure();
   // row_reduce_c2
   Block &map = getMap().front();
   if (failed(verifyLoop(*this, getLoad().front(), map, "map")))

@@ -242,19 +242,21 @@ def Cuda_ForEachOp : Cuda_Op<"for_each", [NoTerminator]> {
     before `store` for the first of them. Where all that is loaded and stored turns out to be aligned, whole vectors, which is found out once, neither asks again.
     * `block`: the vectors of a chunk, spread over the threads of the block;
     * `once`: `pkb::for_each_once`, the same where no thread has more than `unroll` vectors;
-    * `row`: `pkb::for_each_in_row`, the vectors of a row, spread over the lanes of its team.
+    * `row`: `pkb::for_each_in_row`, the vectors of a row, spread over the lanes of its team; with `per_lane`, no lane has more vectors than that, and `pkb::for_each_in_row_once<per_lane, unroll>`
+      has no loop.
 
     **Constraints:**
-    * `for_each_c1`: `load` has one index argument and yields the values that `store` takes after its index argument.
+    * `for_each_c1`: `load` has one index argument and yields the values that `store` takes after its index argument;
+    * `for_each_c2`: only the vectors of a row have a `per_lane`, of at least `unroll`.
   }];
-  let arguments = (ins Index:$count, I64Attr:$unroll, Cuda_SpreadAttr:$spread);
+  let arguments = (ins Index:$count, I64Attr:$unroll, Cuda_SpreadAttr:$spread, OptionalAttr<I64Attr>:$per_lane);
   let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$store);
-  let assemblyFormat = "$spread $count `unroll` $unroll attr-dict-with-keyword custom<LoadStore>($load, $store)";
+  let assemblyFormat = "$spread $count `unroll` $unroll (`per_lane` $per_lane^)? attr-dict-with-keyword custom<LoadStore>($load, $store)";
   let hasVerifier = 1;
 }
 
-def Cuda_YieldOp : Cuda_Op<"yield", [Pure, Terminator, ParentOneOf<["ForEachOp", "RowReduceOp"]>]> {
-  let summary = "the values of one vector";
+def Cuda_YieldOp : Cuda_Op<"yield", [Pure, Terminator, ParentOneOf<["ForEachOp", "RowReduceOp", "StreamRowsOp"]>]> {
+  let summary = "the values of one vector, or of one row";
   let arguments = (ins Variadic<AnyType>:$values);
   let assemblyFormat = "($values^ `:` type($values))? attr-dict";
 }
@@ -274,32 +276,77 @@ def Cuda_ForEachRowOp : Cuda_Op<"for_each_row", [NoTerminator, SingleBlock]> {
   let hasVerifier = 1;
 }
 
-def Cuda_RowLeaderOp : Cuda_Op<"row_leader", [Pure, HasParent<"ForEachRowOp">]> {
+def Cuda_AlignedOp : Cuda_Op<"aligned", [Pure]> {
+  let summary = "`pkb::aligned<N>(length, pointers...)`: all vectors of `lanes` elements of these tensors are whole and lie at multiples of 16 bytes";
+  let arguments = (ins Index:$length, I64Attr:$lanes, Variadic<Cuda_PtrType>:$pointers);
+  let results = (outs I1:$result);
+  let assemblyFormat = "$length `lanes` $lanes `of` $pointers attr-dict";
+}
+
+def Cuda_StreamRowsOp : Cuda_Op<"stream_rows", [NoTerminator]> {
+  let summary = "`pkb::stream_rows<team, rows, ahead, steps, full>(first, stride, count, aligned, fetch, produce, consume)`: rows that stay in registers";
+  let description = [{
+    For the `steps` chunks that start at rows `first`, `first + stride`, ... below `count`, each of at most `rows` rows: a team of the block takes a row of each
+    chunk, and in the first `full` chunks each team of each block has one. `fetch` reads what is kept of a row, as early as registers allow; `produce` runs
+    `ahead` chunks before `consume`, both get what `fetch` has yielded, and `consume` what `produce` has. All three take the first row of the chunk and the
+    number of the row in it. `aligned`: so are all rows that are loaded or stored.
+
+    **Constraints:**
+    * `stream_rows_c1`: a team has 32, 128, 256, 512 or 1024 lanes; `rows` and `steps` are positive, `ahead` is not negative, `full` is between 0 and `steps`;
+    * `stream_rows_c2`: `fetch` takes two index arguments and yields values of type `!cuda.row`, at least one;
+    * `stream_rows_c3`: `produce` takes two index arguments and what `fetch` yields, `consume` these and what `produce` yields.
+  }];
+  let arguments = (ins Index:$first, Index:$stride, Index:$count, I1:$aligned, I64Attr:$rows, I64Attr:$team, I64Attr:$ahead, I64Attr:$steps, I64Attr:$full);
+  let regions = (region SizedRegion<1>:$fetch, SizedRegion<1>:$produce, SizedRegion<1>:$consume);
+  let assemblyFormat = [{
+    $first `step` $stride `below` $count `aligned` $aligned `rows` $rows `by` $team `ahead` $ahead `steps` $steps `full` $full attr-dict-with-keyword
+    custom<Stream>($fetch, $produce, $consume)
+  }];
+  let hasVerifier = 1;
+}
+
+def Cuda_KeepRowOp : Cuda_Op<"keep_row", [MemoryEffects<[MemRead]>, HasParent<"StreamRowsOp">]> {
+  let summary = "`pkb::keep_row<T, N, count, team>(pointer, length, how)`: reads a row into registers";
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$length);
+  let results = (outs Cuda_RowType:$row);
+  let assemblyFormat = "$pointer `length` $length attr-dict `:` type($row)";
+}
+
+def Cuda_KeptOp : Cuda_Op<"kept", [Pure, TypesMatchWith<"result is a vector of the row", "row", "value", "::llvm::cast<RowType>($_self).getVector()">]> {
+  let summary = "`pkb::kept(row, vector)`: a vector of a kept row";
+  let arguments = (ins Cuda_RowType:$row, Index:$vector);
+  let results = (outs AnyVectorOfNonZeroRank:$value);
+  let assemblyFormat = "$row `[` $vector `]` attr-dict `:` type($row)";
+}
+
+def Cuda_RowLeaderOp : Cuda_Op<"row_leader", [Pure, ParentOneOf<["ForEachRowOp", "StreamRowsOp"]>]> {
   let summary = "`pkb::row_leader<team>()`: true in one lane of a row";
   let results = (outs I1:$result);
   let assemblyFormat = "attr-dict";
 }
 
-def Cuda_RowReduceOp : Cuda_Op<"row_reduce", [HasParent<"ForEachRowOp">]> {
+def Cuda_RowReduceOp : Cuda_Op<"row_reduce", [ParentOneOf<["ForEachRowOp", "StreamRowsOp"]>]> {
   let summary = "`pkb::row_reduce<kind, unroll, team>(length, aligned, load, map)`: the `length` elements of a row combined, the result on all lanes";
   let description = [{
     `load` and `map` are those of a loop over vectors; `map` yields one vector, of f32 or f64, of which the elements from `length` on are left out.
     Its order is that of the header: not the one of memory, but the same for every launch and every team of this size.
+    With `per_lane`, no lane has more vectors than that, and `pkb::row_reduce_once<kind, per_lane, unroll, team>` has no loop.
 
     **Constraints:**
     * `row_reduce_c1`: `kind` is sum, prod, min or max;
     * `row_reduce_c2`: `load` has one index argument and yields the values that `map` takes after its index argument; `map` yields one vector of the
-      element type of the result, which has one element.
+      element type of the result, which has one element;
+    * `row_reduce_c3`: `per_lane` is at least `unroll`.
   }];
-  let arguments = (ins Comm_ReduceKindAttr:$kind, Index:$length, I64Attr:$unroll);
+  let arguments = (ins Comm_ReduceKindAttr:$kind, Index:$length, I64Attr:$unroll, OptionalAttr<I64Attr>:$per_lane);
   let results = (outs VectorOfNonZeroRankOf<[F32, F64]>:$result);
   let regions = (region SizedRegion<1>:$load, SizedRegion<1>:$map);
-  let assemblyFormat = "$kind $length `unroll` $unroll `:` type($result) attr-dict-with-keyword custom<LoadMap>($load, $map)";
+  let assemblyFormat = "$kind $length `unroll` $unroll (`per_lane` $per_lane^)? `:` type($result) attr-dict-with-keyword custom<LoadMap>($load, $map)";
   let hasVerifier = 1;
 }
 
 def Cuda_LineOp : Cuda_Op<"line", [Pure]> {
-  let summary = "`pkb::line(values...)`: up to 16 bytes of single values as one vector, the rest zero";
+  let summary = "`pkb::line<N>(values...)`: up to 16 bytes of single values as one vector, the rest zero";
   let arguments = (ins Variadic<AnyVectorOfNonZeroRank>:$values);
   let results = (outs AnyVectorOfNonZeroRank:$result);
   let assemblyFormat = "$values attr-dict `:` functional-type($values, $result)";
@@ -370,7 +417,7 @@ def Cuda_LoadStagedOp : Cuda_Op<"load_staged", [MemoryEffects<[MemRead]>]> {
 }
 
 def Cuda_StoreLLOp : Cuda_Op<"store_ll", [Cuda_SitedOpInterface, MemoryEffects<[MemWrite]>]> {
-  let summary = "`pkb::store_ll<site>(pointer, vector, value, epoch)`: 16 bytes as two LL lines, or 48 as four packed ones";
+  let summary = "`pkb::store_ll<site>(pointer, vector, value, epoch)`: up to 12 bytes as one LL line, 16 as two, or 48 as four packed ones";
   let arguments = (ins AnyVectorOfNonZeroRank:$value, Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, I64Attr:$site);
   let assemblyFormat = "$value `to` $pointer `[` $vector `]` `epoch` $epoch `site` $site attr-dict `:` type($value)";
 }
@@ -380,6 +427,20 @@ def Cuda_LoadLLOp : Cuda_Op<"load_ll", [Cuda_SitedOpInterface, MemoryEffects<[Me
   let arguments = (ins Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, I64Attr:$site);
   let results = (outs AnyVectorOfNonZeroRank:$value);
   let assemblyFormat = "$pointer `[` $vector `]` `epoch` $epoch `site` $site attr-dict `:` type($value)";
+}
+
+def Cuda_GatherLLOp : Cuda_Op<"gather_ll", [Cuda_SitedOpInterface, MemoryEffects<[MemRead, MemWrite]>, HasParent<"StreamRowsOp">]> {
+  let summary = "`pkb::gather_ll<T, N, site, team>(args, pointer, vector, epoch, own)`: waits for the lines that each rank has sent for a row";
+  let description = [{
+    The lines of rank 0 lie at `pointer`, those of every other rank in its slot. This rank has sent itself none: its value is `own`.
+
+    **Constraints:**
+    * `gather_ll_c1`: a result for every rank of the kernel, of the type of `own`.
+  }];
+  let arguments = (ins Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, AnyVectorOfNonZeroRank:$own, I64Attr:$site);
+  let results = (outs Variadic<AnyVectorOfNonZeroRank>:$values);
+  let assemblyFormat = "$pointer `[` $vector `]` `epoch` $epoch `site` $site `own` $own attr-dict `:` type($own) `->` type($values)";
+  let hasVerifier = 1;
 }
 
 #endif // PKB_DIALECTS_CUDA_IR_CUDAOPS_TD

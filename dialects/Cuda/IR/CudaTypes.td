@@ -16,4 +16,11 @@ def Cuda_TicketType : TypeDef<Cuda_Dialect, "Ticket"> {
   let summary = "what a kernel has asked for the number of its call with";
 }
 
+def Cuda_RowType : TypeDef<Cuda_Dialect, "Row"> {
+  let mnemonic = "row";
+  let summary = "a row that a team of lanes holds in registers: `count` vectors in each lane, the last of which may be missing";
+  let parameters = (ins "::mlir::VectorType":$vector, "int64_t":$count);
+  let assemblyFormat = "`<` $count `of` $vector `>`";
+}
+
 #endif // PKB_DIALECTS_CUDA_IR_CUDATYPES_TD

@@ -42,12 +42,12 @@ std::string KernelPrinter::vectorArguments(Type type) {
   return formatv("{0}, {1}", elementTypeName(vector.getElementType()), vector.getNumElements());
 }
 
-std::string KernelPrinter::declare(Value value, StringRef hint) {
+std::string KernelPrinter::declareName(StringRef hint) {
   unsigned number = taken[hint]++;
-  std::string name = number == 0 ? hint.str() : (hint + "_" + Twine(number)).str();
-  names[value] = name;
-  return name;
+  return number == 0 ? hint.str() : (hint + "_" + Twine(number)).str();
 }
+
+std::string KernelPrinter::declare(Value value, StringRef hint) { return names[value] = declareName(hint); }
 
 /// A number as a literal of C++; one of 64 bits has 17 digits, all others 9.
 static std::string literalOf(Attribute value) {
@@ -96,6 +96,7 @@ static StringRef hintFor(Operation *op) {
       .Case([](cuda::AdvanceOp) { return "at"; })
       .Case([](cuda::RegionOp) { return "slot"; })
       .Case([](cuda::FlagValueOp) { return "mark"; })
+      .Case([](cuda::KeepRowOp) { return "row"; })
       .Default([](Operation *other) { return isa<VectorType>(other->getResult(0).getType()) ? "v" : "n"; });
 }
 
@@ -221,7 +222,11 @@ static StringRef howOf(Operation *op) {
   return isa<cuda::ForEachOp>(op->getParentOp()) || (reduce && op->getParentRegion() == &reduce.getLoad()) ? ", how" : "";
 }
 
-static int64_t teamOf(Operation *op) { return op->getParentOfType<cuda::ForEachRowOp>().getTeam(); }
+static int64_t teamOf(Operation *op) {
+  if (auto stream = op->getParentOfType<cuda::StreamRowsOp>())
+    return stream.getTeam();
+  return op->getParentOfType<cuda::ForEachRowOp>().getTeam();
+}
 
 std::string KernelPrinter::expression(Operation *op) {
   return llvm::TypeSwitch<Operation *, std::string>(op)
@@ -269,6 +274,16 @@ std::string KernelPrinter::expression(Operation *op) {
                        load.getSite(), use(load.getPointer()), use(load.getVector()), use(load.getEpoch()))
             .str();
       })
+      .Case([&](cuda::AlignedOp aligned) {
+        std::string pointers = llvm::join(llvm::map_range(aligned.getPointers(), [&](Value v) { return use(v); }), ", ");
+        return formatv("pkb::aligned<{0}>({1}, {2})", aligned.getLanes(), use(aligned.getLength()), pointers).str();
+      })
+      .Case([&](cuda::KeepRowOp keep) {
+        return formatv("pkb::keep_row<{0}, {1}, {2}>({3}, {4}, how)", vectorArguments(keep.getRow().getType().getVector()),
+                       keep.getRow().getType().getCount(), teamOf(keep), use(keep.getPointer()), use(keep.getLength()))
+            .str();
+      })
+      .Case([&](cuda::KeptOp kept) { return formatv("pkb::kept({0}, {1})", use(kept.getRow()), use(kept.getVector())).str(); })
       .Case([&](cuda::LoadStridedOp load) {
         return formatv("pkb::load_strided<{0}, {1}, {2}>({3}, {4}, {5})", vectorArguments(load.getValue().getType()), dims(load.getSizes()),
                        dims(load.getStrides()), use(load.getPointer()), use(load.getFirst()), use(load.getLeft()))
@@ -276,7 +291,7 @@ std::string KernelPrinter::expression(Operation *op) {
       })
       .Case([](cuda::RowLeaderOp leader) { return formatv("pkb::row_leader<{0}>()", teamOf(leader)).str(); })
       .Case([&](cuda::LineOp line) {
-        return "pkb::line(" + llvm::join(llvm::map_range(line.getValues(), [&](Value v) { return use(v); }), ", ") + ")";
+        return formatv("pkb::line<{0}>(", cast<VectorType>(line.getResult().getType()).getNumElements()).str() + llvm::join(llvm::map_range(line.getValues(), [&](Value v) { return use(v); }), ", ") + ")";
       })
       .Case([&](cuda::PartOp part) { return formatv("pkb::part<{0}>({1})", part.getNumber(), use(part.getVector())).str(); })
       .Case([&](cuda::WidenOp widen) {
@@ -298,6 +313,8 @@ std::string KernelPrinter::alignmentOf(Operation *loop) {
     if (std::string name = use(pointer); !llvm::is_contained(entry->second, name))
       entry->second.push_back(name);
   };
+  if (loop->getParentOfType<cuda::StreamRowsOp>())
+    return "how.value"; // known for all rows
   loop->walk([&](Operation *op) {
     if (auto load = dyn_cast<cuda::LoadOp>(op))
       add(load.getPointer(), load.getLength(), load.getValue().getType());
@@ -341,9 +358,12 @@ LogicalResult KernelPrinter::printLambda(Block &block, bool takesHow) {
 }
 
 LogicalResult KernelPrinter::printForEach(cuda::ForEachOp loop) {
-  StringRef function = loop.getSpread() == cuda::Spread::Row ? "for_each_in_row" : loop.getSpread() == cuda::Spread::Once ? "for_each_once" : "for_each";
-  std::string team = loop.getSpread() == cuda::Spread::Row ? ", " + std::to_string(teamOf(loop)) : "";
-  line() << formatv("pkb::{0}<{1}{2}>({3}, {4}, ", function, loop.getUnroll(), team, use(loop.getCount()), alignmentOf(loop));
+  bool inRow = loop.getSpread() == cuda::Spread::Row;
+  StringRef function = inRow ? (loop.getPerLane() ? "for_each_in_row_once" : "for_each_in_row")
+                             : (loop.getSpread() == cuda::Spread::Once ? "for_each_once" : "for_each");
+  std::string perLane = loop.getPerLane() ? std::to_string(*loop.getPerLane()) + ", " : "";
+  std::string team = inRow ? ", " + std::to_string(teamOf(loop)) : "";
+  line() << formatv("pkb::{0}<{1}{2}{3}>({4}, {5}, ", function, perLane, loop.getUnroll(), team, use(loop.getCount()), alignmentOf(loop));
   if (failed(printLambda(loop.getLoad().front(), /*takesHow=*/true)))
     return failure();
   os << ", ";
@@ -361,10 +381,57 @@ LogicalResult KernelPrinter::printForEachRow(cuda::ForEachRowOp loop) {
   return success();
 }
 
+LogicalResult KernelPrinter::printStreamRows(cuda::StreamRowsOp stream) {
+  line() << formatv("pkb::stream_rows<{0}, {1}, {2}, {3}, {4}>({5}, {6}, {7}, {8}", stream.getTeam(), stream.getRows(), stream.getAhead(), stream.getSteps(),
+                    stream.getFull(), use(stream.getFirst()), use(stream.getStride()), use(stream.getCount()), use(stream.getAligned()));
+  size_t kept = stream.getProduce().front().getNumArguments() - 2;
+  for (Region *region : {&stream.getFetch(), &stream.getProduce(), &stream.getConsume()}) {
+    Block &block = region->front();
+    auto named = [&](BlockArgument argument, StringRef hint) { return argument.use_empty() ? std::string() : " " + declare(argument, hint); };
+    os << ", [&](int64_t" << named(block.getArgument(0), "chunk") << ", int64_t" << named(block.getArgument(1), "i");
+    // One value is itself, several are a pack, none is an empty one.
+    SmallVector<std::string> unpacked;
+    auto group = [&](ArrayRef<BlockArgument> values, StringRef hint) {
+      os << ", const auto &";
+      if (values.size() == 1)
+        os << StringRef(named(values.front(), hint)).ltrim();
+      else if (!llvm::all_of(values, [](BlockArgument value) { return value.use_empty(); })) {
+        std::string pack = declareName(hint);
+        os << pack;
+        for (auto [number, value] : llvm::enumerate(values))
+          if (!value.use_empty())
+            unpacked.push_back(formatv("const auto &{0} = pkb::get<{1}>({2});\n", declare(value, hint), number, pack).str());
+      }
+    };
+    ArrayRef<BlockArgument> values = block.getArguments().drop_front(2);
+    if (region != &stream.getFetch())
+      group(values.take_front(kept), "kept");
+    if (region == &stream.getConsume())
+      group(values.drop_front(kept), "sent");
+    bool usesHow = false;
+    region->walk([&](Operation *op) { usesHow |= isa<cuda::KeepRowOp, cuda::RowReduceOp, cuda::ForEachOp>(op); });
+    os << ", auto" << (usesHow ? " how" : "") << ") {\n";
+    depth += 2;
+    for (const std::string &text : unpacked)
+      line() << text;
+    if (failed(printBlock(block)))
+      return failure();
+    // A function of the header takes what it returns, so there must be something.
+    if (auto yield = dyn_cast<cuda::YieldOp>(block.back()); yield && yield.getValues().empty())
+      line() << "return pkb::pack();\n";
+    --depth;
+    line() << "}";
+    --depth;
+  }
+  os << ");\n";
+  return success();
+}
+
 LogicalResult KernelPrinter::printRowReduce(cuda::RowReduceOp reduce) {
   std::string name = declare(reduce.getResult(), "whole");
-  line() << formatv("const auto {0} = pkb::row_reduce<pkb::Reduce::{1}, {2}, {3}>({4}, {5}, ", name, comm::stringifyReduceKind(reduce.getKind()),
-                    reduce.getUnroll(), teamOf(reduce), use(reduce.getLength()), alignmentOf(reduce));
+  line() << formatv("const auto {0} = pkb::row_reduce{6}<pkb::Reduce::{1}, {7}{2}, {3}>({4}, {5}, ", name, comm::stringifyReduceKind(reduce.getKind()),
+                    reduce.getUnroll(), teamOf(reduce), use(reduce.getLength()), alignmentOf(reduce), reduce.getPerLane() ? "_once" : "",
+                    reduce.getPerLane() ? std::to_string(*reduce.getPerLane()) + ", " : "");
   if (failed(printLambda(reduce.getLoad().front(), /*takesHow=*/true)))
     return failure();
   os << ", ";
@@ -423,6 +490,7 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
       .Case([&](scf::IfOp branch) { return printIf(branch); })
       .Case([&](cuda::ForEachOp loop) { return printForEach(loop); })
       .Case([&](cuda::ForEachRowOp loop) { return printForEachRow(loop); })
+      .Case([&](cuda::StreamRowsOp stream) { return printStreamRows(stream); })
       .Case([&](cuda::RowReduceOp reduce) { return printRowReduce(reduce); })
       .Case([&](cuda::YieldOp yield) {
         if (yield.getValues().empty())
@@ -462,6 +530,15 @@ LogicalResult KernelPrinter::printOp(Operation *op) {
       .Case([&](cuda::StorePeerOp store) {
         line() << formatv("pkb::store_peer({0}, {1}, {2});\n", use(store.getPointer()), use(store.getVector()),
                           use(store.getValue()));
+        return success();
+      })
+      .Case([&](cuda::GatherLLOp gather) {
+        std::string all = declareName("all");
+        line() << formatv("const auto {0} = pkb::gather_ll<{1}, {2}, {3}>(args, {4}, {5}, {6}, {7});\n", all, vectorArguments(gather.getOwn().getType()),
+                          gather.getSite(), teamOf(gather), use(gather.getPointer()), use(gather.getVector()), use(gather.getEpoch()),
+                          use(gather.getOwn()));
+        for (auto [rank, value] : llvm::enumerate(gather.getValues()))
+          names[value] = formatv("{0}.of[{1}]", all, rank).str();
         return success();
       })
       .Case([&](cuda::StoreLLOp store) {

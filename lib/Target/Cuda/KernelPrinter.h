@@ -28,6 +28,7 @@ private:
   std::string alignmentOf(mlir::Operation *loop);
   llvm::LogicalResult printForEach(cuda::ForEachOp loop);
   llvm::LogicalResult printForEachRow(cuda::ForEachRowOp loop);
+  llvm::LogicalResult printStreamRows(cuda::StreamRowsOp stream);
   llvm::LogicalResult printRowReduce(cuda::RowReduceOp reduce);
   llvm::LogicalResult printFor(mlir::scf::ForOp loop);
   llvm::LogicalResult printIf(mlir::scf::IfOp branch);
@@ -35,6 +36,7 @@ private:
   std::string expression(mlir::Operation *op);
   std::string arithmetic(mlir::Operation *op);
   std::string use(mlir::Value value);
+  std::string declareName(llvm::StringRef hint);
   std::string declare(mlir::Value value, llvm::StringRef hint);
   std::string vectorArguments(mlir::Type type);
   llvm::raw_ostream &line() { return os.indent(2 * depth); }

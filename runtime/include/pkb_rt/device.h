@@ -26,9 +26,9 @@
 #include "pkb_rt/device/vec.h"
 #include "pkb_rt/device/math.h"
 #include "pkb_rt/device/memory.h"
-#include "pkb_rt/device/rows.h"
 #include "pkb_rt/device/strided.h"
 #include "pkb_rt/device/sync.h"
+#include "pkb_rt/device/rows.h"
 #include "pkb_rt/device/address.h"
 
 #endif

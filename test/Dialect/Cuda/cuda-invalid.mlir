@@ -170,7 +170,7 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
 // A value is yielded from a load only.
 cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ldst>,
     min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 1 : i64} {
-  // expected-error @+1 {{'cuda.yield' op expects parent op to be one of 'cuda.for_each, cuda.row_reduce'}}
+  // expected-error @+1 {{'cuda.yield' op expects parent op to be one of 'cuda.for_each, cuda.row_reduce, cuda.stream_rows'}}
   cuda.yield
 }
 
@@ -229,6 +229,166 @@ func.func @row_of_other_elements(%n: index) {
       %v = arith.constant dense<1.0> : vector<4xf32>
       cuda.yield %v : vector<4xf32>
     }
+  }
+  return
+}
+
+// -----
+
+// stream_rows_c1
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %yes = arith.constant true
+  %x = cuda.pointer %n
+  // expected-error @+1 {{'cuda.stream_rows' op must have a team of 32, 128, 256, 512 or 1024 lanes, got: 64}}
+  cuda.stream_rows %n step %n below %n aligned %yes rows 2 by 64 ahead 1 steps 2 full 1 fetch {
+  ^bb0(%c: index, %i: index):
+    %r = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %r : !cuda.row<1 of vector<4xf32>>
+  } produce {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+  }
+}
+
+// -----
+
+// stream_rows_c1: nothing to do
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %yes = arith.constant true
+  %x = cuda.pointer %n
+  // expected-error @+1 {{'cuda.stream_rows' op must have rows and steps, got: 2 and 0}}
+  cuda.stream_rows %n step %n below %n aligned %yes rows 2 by 32 ahead 1 steps 0 full 0 fetch {
+  ^bb0(%c: index, %i: index):
+    %r = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %r : !cuda.row<1 of vector<4xf32>>
+  } produce {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+  }
+}
+
+// -----
+
+// stream_rows_c1: more full steps than steps
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %yes = arith.constant true
+  %x = cuda.pointer %n
+  // expected-error @+1 {{'cuda.stream_rows' op must not run behind itself, nor have more full steps than steps, got: ahead 1, full 3 of 2}}
+  cuda.stream_rows %n step %n below %n aligned %yes rows 2 by 32 ahead 1 steps 2 full 3 fetch {
+  ^bb0(%c: index, %i: index):
+    %r = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %r : !cuda.row<1 of vector<4xf32>>
+  } produce {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+  }
+}
+
+// -----
+
+// stream_rows_c2
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %yes = arith.constant true
+  %x = cuda.pointer %n
+  // expected-error @+1 {{'cuda.stream_rows' op fetch must yield rows, got: 'index'}}
+  cuda.stream_rows %n step %n below %n aligned %yes rows 2 by 32 ahead 1 steps 2 full 1 fetch {
+  ^bb0(%c: index, %i: index):
+    cuda.yield %i : index
+  } produce {
+  ^bb0(%c: index, %i: index, %r: index):
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index, %r: index):
+  }
+}
+
+// -----
+
+// stream_rows_c3
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %yes = arith.constant true
+  %x = cuda.pointer %n
+  // expected-error @+1 {{'cuda.stream_rows' op consume must take two indices and the values that are yielded before it ('!cuda.row<1 of vector<4xf32>>'), got: 'index', 'index'}}
+  cuda.stream_rows %n step %n below %n aligned %yes rows 2 by 32 ahead 1 steps 2 full 1 fetch {
+  ^bb0(%c: index, %i: index):
+    %r = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %r : !cuda.row<1 of vector<4xf32>>
+  } produce {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index):
+  }
+}
+
+// -----
+
+// gather_ll_c1
+cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %yes = arith.constant true
+  %x = cuda.pointer %n
+  cuda.stream_rows %n step %n below %n aligned %yes rows 2 by 32 ahead 1 steps 2 full 1 fetch {
+  ^bb0(%c: index, %i: index):
+    %r = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %r : !cuda.row<1 of vector<4xf32>>
+  } produce {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index, %r: !cuda.row<1 of vector<4xf32>>):
+    %one = arith.constant dense<1.0> : vector<1xf32>
+    // expected-error @+1 {{'cuda.gather_ll' op must have a result for each of 2 ranks, got: 1}}
+    %v = cuda.gather_ll %x[%i] epoch %n site 1 own %one : vector<1xf32> -> vector<1xf32>
+  }
+}
+
+// -----
+
+// row_reduce_c3
+func.func @fewer_vectors_than_in_flight(%n: index) {
+  cuda.for_each_row %n by 32 {
+  ^bb0(%row: index):
+    // expected-error @+1 {{'cuda.row_reduce' op must have at most as many vectors in flight as a lane has, got: 4 of 2}}
+    %r = cuda.row_reduce sum %n unroll 4 per_lane 2 : vector<1xf32> load {
+    ^bb0(%i: index):
+      cuda.yield
+    } map {
+    ^bb0(%i: index):
+      %v = arith.constant dense<1.0> : vector<4xf32>
+      cuda.yield %v : vector<4xf32>
+    }
+  }
+  return
+}
+
+// -----
+
+// for_each_c2
+func.func @vectors_per_lane_without_a_row(%n: index) {
+  // expected-error @+1 {{'cuda.for_each' op must be over a row to have vectors per lane, got: block}}
+  cuda.for_each block %n unroll 1 per_lane 2 load {
+  ^bb0(%i: index):
+    cuda.yield
+  } store {
+  ^bb0(%i: index):
   }
   return
 }

@@ -101,3 +101,46 @@ cuda.kernel @every_op attributes {blocks = 132 : i64, group = #comm.group<[[0, 1
   // CHECK: cuda.epoch_end %[[EPOCH]] site 7
   cuda.epoch_end %epoch site 7
 }
+
+// CHECK-LABEL: cuda.kernel @stream
+cuda.kernel @stream attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>,
+    min_blocks = 1 : i64, pointers = 1 : i64, ranks = 2 : i64, region_bytes = 1 : i64, summary = "", threads = 64 : i64} {
+  %n = arith.constant 8 : index
+  %x = cuda.pointer %n
+  // CHECK: %[[ALIGNED:.*]] = cuda.aligned %[[N:.*]] lanes 4 of %[[X:.*]]
+  %aligned = cuda.aligned %n lanes 4 of %x
+  // CHECK-NEXT: cuda.stream_rows %[[N]] step %[[N]] below %[[N]] aligned %[[ALIGNED]] rows 2 by 32 ahead 1 steps 3 full 2 fetch {
+  cuda.stream_rows %n step %n below %n aligned %aligned rows 2 by 32 ahead 1 steps 3 full 2 fetch {
+  ^bb0(%c: index, %i: index):
+    // CHECK: %[[ROW:.*]] = cuda.keep_row %[[X]] length %[[N]] : <1 of vector<4xf32>>
+    %row = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %row : !cuda.row<1 of vector<4xf32>>
+  // CHECK: } produce {
+  } produce {
+  ^bb0(%c: index, %i: index, %row: !cuda.row<1 of vector<4xf32>>):
+    // CHECK: %[[SUM:.*]] = cuda.row_reduce sum %[[N]] unroll 1 per_lane 1 : vector<1xf32> load {
+    %sum = cuda.row_reduce sum %n unroll 1 per_lane 1 : vector<1xf32> load {
+    ^bb0(%k: index):
+      // CHECK: cuda.kept %{{.*}}[%{{.*}}] : <1 of vector<4xf32>>
+      %v = cuda.kept %row[%k] : !cuda.row<1 of vector<4xf32>>
+      cuda.yield %v : vector<4xf32>
+    } map {
+    ^bb0(%k: index, %v: vector<4xf32>):
+      cuda.yield %v : vector<4xf32>
+    }
+    // CHECK: cuda.yield %[[SUM]] : vector<1xf32>
+    cuda.yield %sum : vector<1xf32>
+  // CHECK: } consume {
+  } consume {
+  ^bb0(%c: index, %i: index, %row: !cuda.row<1 of vector<4xf32>>, %own: vector<1xf32>):
+    // CHECK: cuda.gather_ll %[[X]][%{{.*}}] epoch %[[N]] site 1 own %{{.*}} : vector<1xf32> -> vector<1xf32>, vector<1xf32>
+    %all:2 = cuda.gather_ll %x[%i] epoch %n site 1 own %own : vector<1xf32> -> vector<1xf32>, vector<1xf32>
+    // CHECK: cuda.for_each row %[[N]] unroll 1 per_lane 1 load {
+    cuda.for_each row %n unroll 1 per_lane 1 load {
+    ^bb0(%k: index):
+      cuda.yield
+    } store {
+    ^bb0(%k: index):
+    }
+  }
+}

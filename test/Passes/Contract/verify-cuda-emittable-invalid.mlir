@@ -341,9 +341,9 @@ cuda.kernel @rows attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, m
   %one = arith.constant 1 : index
   cuda.for_each_row %one by 32 {
   ^bb0(%row: index):
-    // expected-error @+1 {{'cuda.block_barrier' op must not stand in cuda.for_each_row, which each warp runs by itself}}
+    // expected-error @+1 {{'cuda.block_barrier' op must not stand in cuda.for_each_row, which each team runs by itself}}
     cuda.block_barrier site 3
-    // expected-error @+1 {{'cuda.for_each' op must be spread over a row exactly in cuda.for_each_row, got: block}}
+    // expected-error @+1 {{'cuda.for_each' op must be spread over a row exactly in cuda.for_each_row or cuda.stream_rows, got: block}}
     cuda.for_each block %one unroll 1 load {
     ^bb0(%i: index):
       cuda.yield

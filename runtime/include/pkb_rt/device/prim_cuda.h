@@ -29,6 +29,9 @@ template <int Team> PKB_DEVICE int64_t teams() { return int64_t(blockDim.x / uns
 PKB_DEVICE float shuffle_xor(float x, int apart) { return __shfl_xor_sync(0xffffffffu, x, apart); }
 PKB_DEVICE double shuffle_xor(double x, int apart) { return __shfl_xor_sync(0xffffffffu, x, apart); }
 
+/* What lane `from` holds; all 32 lanes of the warp take part. */
+PKB_DEVICE uint32_t shuffle(uint32_t x, int from) { return __shfl_sync(0xffffffffu, x, from); }
+
 /* Barrier of a team: number 0 is that of the block, and there are 15 more. */
 template <int Team> PKB_DEVICE void team_barrier() { asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / unsigned(Team)), "n"(Team) : "memory"); }
 /* What the warps of a team hold, combined in their order, in all of them. */
@@ -43,6 +46,18 @@ template <int Team, class T, class Combine> PKB_DEVICE T combine_warps(T part, C
   PKB_UNROLL for (int k = 1; k < Team / 32; ++k) whole = combine(whole, parts[first + k]);
   team_barrier<Team>(); /* before the parts of the next */
   return whole;
+}
+
+/* What lanes 0 to W - 1 of a team hold, in all of its lanes. */
+template <int Team, int W, class V> PKB_DEVICE void share(const V &mine, V (&all)[W]) {
+  static_assert(Team >= 128, "there are no barriers for more teams");
+  __shared__ V held[1024 / Team][W];
+  const unsigned team = threadIdx.x / unsigned(Team), lane = threadIdx.x % unsigned(Team);
+  if (lane < unsigned(W))
+    held[team][lane] = mine;
+  team_barrier<Team>();
+  PKB_UNROLL for (int k = 0; k < W; ++k) all[k] = held[team][k];
+  team_barrier<Team>(); /* before those of the next */
 }
 
 PKB_DEVICE uint64_t global(const void *p) { return uint64_t(__cvta_generic_to_global(p)); }

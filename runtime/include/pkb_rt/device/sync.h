@@ -131,20 +131,21 @@ namespace detail {
  * them all, where ptxas else takes a line of which it needs two words for two loads of four bytes. */
 template <class T, int N>
 struct Lines {
-  static constexpr int words = int(sizeof(T)) * N / 4;
-  static_assert(words == 4 || words == PKB_PACK_BYTES / 4, "LL lines carry vectors of 16 or of 48 bytes");
+  static constexpr int words = (int(sizeof(T)) * N + 3) / 4;
+  static_assert(words <= 4 || words == PKB_PACK_BYTES / 4, "LL lines carry vectors of up to 16 or of 48 bytes");
   static constexpr int count = (words + 2) / 3;
-  static constexpr bool packed = words != 4;
+  static constexpr bool packed = words > 4;
+  static constexpr int apart = packed ? count : 2; /* a vector of fewer words leaves the second line alone */
   /* Byte offset of line j of vector i. Packed: 32 vectors together, line by line, so that the lanes of a warp fill whole sectors. */
   PKB_DEVICE static int64_t offset(int64_t vector, int j) {
     const uint64_t i = uint64_t(vector);
-    return int64_t(packed ? (i / 32 * 32 * count + uint64_t(j) * 32 + i % 32) * 16 : (i * count + uint64_t(j)) * 16);
+    return int64_t(packed ? (i / 32 * 32 * count + uint64_t(j) * 32 + i % 32) * 16 : (i * apart + uint64_t(j)) * 16);
   }
 };
 
 } // namespace detail
 
-/* The 16 or 48 bytes of vector i as 2 or 4 LL lines of the vectors at p. Needs no signal: the reader sees by the epochs. */
+/* The bytes of vector i as LL lines of the vectors at p: up to 12 in one (twice), 16 in two, 48 in four. Needs no signal: the reader sees by the epochs. */
 template <int Site, class T, int N>
 PKB_DEVICE void store_ll(char *p, int64_t i, const vec<T, N> &v, uint64_t epoch) {
   using Lines = detail::Lines<T, N>;
@@ -156,6 +157,8 @@ PKB_DEVICE void store_ll(char *p, int64_t i, const vec<T, N> &v, uint64_t epoch)
     PKB_UNROLL for (int k = 0; k < 3; ++k) if (3 * j + k < Lines::words) line.w[k] = v.w[3 * j + k];
     line.w[3] ^= line.w[0] ^ line.w[1] ^ line.w[2];
     detail::prim::store_ll<Site>(p + Lines::offset(i, j), line);
+    if (Lines::count < Lines::apart) /* fills the sector: one written in part costs the link and the reader more */
+      detail::prim::store_ll<Site>(p + Lines::offset(i, j) + 16, line);
   }
 }
 

@@ -47,7 +47,7 @@ def main(ops_def, ptx_file):
             errors.append(f"use_{function}: no row for this function")
             continue
         allowed = [posix(regex) for regex in functions[function] if regex]
-        if function in ("wait", "wait_blocks", "load_ll"):
+        if function in ("wait", "wait_blocks", "load_ll", "gather_ll"):
             allowed.append(SPIN_EXTRAS)
         for line in body.splitlines():
             if ORDERS.search(line) and not any(regex.search(line) for regex in allowed):

@@ -30,6 +30,7 @@ USE(load_staged) {
 USE(store_ll) {
   pkb::store_ll<1>(pkb::region(args, 1, 0), 0, pkb::splat<float, 4>(1.0f), 7);
   pkb::store_ll<1>(pkb::region(args, 1, 4096), 0, pkb::splat<float, 12>(1.0f), 7);
+  pkb::store_ll<1>(pkb::region(args, 1, 8192), 0, pkb::splat<pkb::bf16, 1>(1.0f), 7);
 }
 USE(load_ll) {
   const auto v = pkb::load_ll<float, 4, 1>(args, pkb::region(args, 0, 0), 0, 7);
@@ -49,6 +50,24 @@ USE(row_reduce) {
   const auto same = [&](int64_t, const auto &v) { return v; };
   const bool aligned = pkb::aligned<4>(1000, args.pointer[0]);
   SINK(float, (pkb::row_reduce<pkb::Reduce::max, 2, 32>(1000, aligned, load, same)[0] + pkb::row_reduce<pkb::Reduce::max, 2, 128>(1000, aligned, load, same)[0]));
+}
+USE(row_reduce_once) {
+  const auto load = [&](int64_t i, auto how) { return pkb::load<float, 4>(args.pointer[0], i, 1000, how); };
+  const auto same = [&](int64_t, const auto &v) { return v; };
+  const bool aligned = pkb::aligned<4>(1000, args.pointer[0]);
+  SINK(float, (pkb::row_reduce_once<pkb::Reduce::max, 8, 2, 32>(1000, aligned, load, same)[0] +
+               pkb::row_reduce_once<pkb::Reduce::max, 2, 1, 128>(1000, aligned, load, same)[0]));
+}
+USE(keep_row) {
+  const auto row = pkb::keep_row<pkb::bf16, 8, 2, 32>(args.pointer[0], 512, pkb::Aligned{});
+  const auto v = pkb::kept(row, int64_t(threadIdx.x % 32u) + 32);
+  SINK(uint32_t, v.w[0] ^ v.w[1] ^ v.w[2] ^ v.w[3]);
+}
+USE(gather_ll) {
+  const auto own = pkb::splat<float, 1>(1.0f);
+  const auto in_warp = pkb::gather_ll<float, 1, 1, 32>(args, pkb::region(args, 0, 0), 0, 7, own);
+  const auto in_team = pkb::gather_ll<float, 1, 1, 128>(args, pkb::region(args, 0, 4096), 0, 7, own);
+  SINK(uint32_t, in_warp.of[3].w[0] ^ in_team.of[2].w[0]);
 }
 USE(load_strided) {
   const auto v = pkb::load_strided<pkb::bf16, 8, pkb::dims<16, 40>, pkb::dims<1, 16>>(args.pointer[0], 24, 8);
