@@ -65,6 +65,8 @@ FailureOr<Value> RowBody::addressOf(Operation *op, Value memory, int64_t width, 
   if (!argument || !layout)
     return op->emitOpError() << "must access rows of " << width << " elements whose elements lie at one stride, got: " << type;
   innerStride = layout->inner;
+  if (llvm::all_of(layout->outer, [](auto dim) { return dim.second == 0; })) // all rows are the same one
+    return argumentAddress(at, loc, memory);
   Value number = arith::AddIOp::create(at, loc, chunk.start, row);
   Value place;
   int64_t bytes = xfer::elementBytes(type.getElementType());

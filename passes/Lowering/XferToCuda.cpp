@@ -221,6 +221,9 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
     inside = scf::IfOp::create(builder, loc, has, /*withElseRegion=*/false).getThenBodyBuilder();
   }
 
+  // Lines lie at their place in the message, in no slot of a ring.
+  bool staged = llvm::any_of(kernel.getEntry().getOps<xfer::SymmBufferOp>(),
+                             [](xfer::SymmBufferOp buffer) { return buffer.getType().getProtocol() == xfer::Protocol::Staged; });
   auto chunkAt = [&](OpBuilder &at, Value step) {
     Value number = frame.block;
     if (!once)
@@ -229,7 +232,7 @@ LogicalResult KernelExpansion::expandPipeline(OpBuilder &builder, xfer::Pipeline
     Value length = constant(at, chunk);
     if (elements % chunk != 0 || elements == 0)
       length = arith::MinSIOp::create(at, loc, arith::SubIOp::create(at, loc, constant(at, elements), start), length);
-    Value slot = arith::RemUIOp::create(at, loc, step, constant(at, schedule.getSlots()));
+    Value slot = staged ? arith::RemUIOp::create(at, loc, step, constant(at, schedule.getSlots())).getResult() : Value();
     return ChunkFrame{start, length, step, slot, chunk};
   };
   auto guarded = [&](Value condition, Value step, Region &region) -> LogicalResult {
