@@ -128,8 +128,19 @@ private:
         wanted = -own;
       return distance.elements == wanted;
     });
+    // What a row has one of, all lanes of its team load and one of them stores: another may come late.
+    if (together && runsOverRows(load.pipeline))
+      return false;
     // Within one pipeline the same thread has an element of a chunk in both, but may store what is a peer's before another thread has loaded it.
     return aligned && (!together || (isBehind(store.op, load.op) && !(*load.part == Part::Peer && *store.part == Part::Peer)));
+  }
+
+  static bool runsOverRows(xfer::PipelineOp pipeline) {
+    return pipeline
+        .walk([](Operation *op) {
+          return isa<xfer::RowReduceOp, xfer::BroadcastOp, xfer::LineOp, xfer::PartOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   /// True if `op` stands behind `other` in the text of their pipeline.

@@ -101,6 +101,9 @@ def VerifyCudaEmittablePass : Pass<"pkb-verify-cuda-emittable", "::mlir::ModuleO
     * (`verify_cuda_emittable_c8`) What a whole block runs is not in a loop that
       each thread runs by itself.
     * (`verify_cuda_emittable_c9`) Sites are positive and unique in the module.
+    * (`verify_cuda_emittable_c10`) Rows in registers: there is a team for each row
+      of a chunk, a loop takes the vector that it is at and reaches all of them, and
+      lines are gathered behind what is sent.
 
     *Precondition*: the module verifies. *Postcondition*: the above. *Declines*: never.
   }];

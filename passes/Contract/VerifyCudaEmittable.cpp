@@ -108,6 +108,7 @@ private:
   void checkKernel(cuda::KernelOp kernel, DenseMap<int64_t, Operation *> &sites);
   void checkGeometry(cuda::KernelOp kernel);
   void checkEpochs(cuda::KernelOp kernel);
+  void checkRows(cuda::KernelOp kernel, Operation *op);
   void checkOp(cuda::KernelOp kernel, Operation *op);
 
   bool legal = true;
@@ -258,11 +259,46 @@ void VerifyCudaEmittablePass::checkOp(cuda::KernelOp kernel, Operation *op) {
     reject(op) << "must be spread over a row exactly in cuda.for_each_row or cuda.stream_rows, got: " << cuda::stringifySpread(loop.getSpread());
 }
 
+/// verify_cuda_emittable_c10
+void VerifyCudaEmittablePass::checkRows(cuda::KernelOp kernel, Operation *op) {
+  auto threads = static_cast<int64_t>(kernel.getThreads());
+  if (auto stream = dyn_cast<cuda::StreamRowsOp>(op); stream && threads / static_cast<int64_t>(stream.getTeam()) < static_cast<int64_t>(stream.getRows()))
+    reject(op) << "must have a team of " << static_cast<int64_t>(stream.getTeam()) << " threads for each of " << static_cast<int64_t>(stream.getRows())
+               << " rows, got: " << threads << " threads";
+  if (auto kept = dyn_cast<cuda::KeptOp>(op)) {
+    auto number = dyn_cast<BlockArgument>(kept.getVector());
+    if (!number || number.getOwner() != op->getBlock() || !isa<cuda::ForEachOp, cuda::RowReduceOp>(op->getParentOp()))
+      reject(op) << "must be the vector that its loop is at, which is in a register";
+  }
+  if (auto gather = dyn_cast<cuda::GatherLLOp>(op);
+      gather && op->getParentRegion() != &cast<cuda::StreamRowsOp>(op->getParentOp()).getConsume())
+    reject(op) << "must stand behind what is sent, in the third region";
+  // Loops without a loop reach every vector.
+  auto covers = [&](std::optional<int64_t> perLane, Value count, int64_t lanes) {
+    IntegerAttr number;
+    auto stream = op->getParentOfType<cuda::StreamRowsOp>();
+    auto rows = op->getParentOfType<cuda::ForEachRowOp>();
+    if (!perLane || (!stream && !rows))
+      return;
+    int64_t team = stream ? stream.getTeam() : rows.getTeam();
+    if (!matchPattern(count, m_Constant(&number)))
+      reject(op) << "must have a constant number of vectors to have " << *perLane << " per lane";
+    else if (int64_t vectors = llvm::divideCeil(number.getInt(), lanes); vectors > *perLane * team)
+      reject(op) << "must have at most " << *perLane << " vectors for each of " << team << " lanes, got: " << vectors;
+  };
+  if (auto loop = dyn_cast<cuda::ForEachOp>(op))
+    covers(loop.getPerLane(), loop.getCount(), 1);
+  if (auto reduce = dyn_cast<cuda::RowReduceOp>(op))
+    covers(reduce.getPerLane(), reduce.getLength(),
+           cast<VectorType>(cast<cuda::YieldOp>(reduce.getMap().front().back()).getValues().front().getType()).getNumElements());
+}
+
 void VerifyCudaEmittablePass::checkKernel(cuda::KernelOp kernel, DenseMap<int64_t, Operation *> &sites) {
   checkGeometry(kernel);
   checkEpochs(kernel);
   kernel.getBody().walk([&](Operation *op) {
     checkOp(kernel, op);
+    checkRows(kernel, op);
     auto sited = dyn_cast<cuda::SitedOpInterface>(op);
     if (!sited)
       return;

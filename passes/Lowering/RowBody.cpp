@@ -65,7 +65,7 @@ FailureOr<Value> RowBody::addressOf(Operation *op, Value memory, int64_t width, 
   if (!argument || !layout)
     return op->emitOpError() << "must access rows of " << width << " elements whose elements lie at one stride, got: " << type;
   innerStride = layout->inner;
-  if (llvm::all_of(layout->outer, [](auto dim) { return dim.second == 0; })) // all rows are the same one
+  if (isOneRow(memory, width))
     return argumentAddress(at, loc, memory);
   Value number = arith::AddIOp::create(at, loc, chunk.start, row);
   Value place;
@@ -300,16 +300,27 @@ bool pkb::hasAlignedRows(Value memory, int64_t width) {
   return layout && llvm::all_of(layout->outer, [&](auto dim) { return dim.second * bytes % vectorBytes == 0; });
 }
 
+bool pkb::isOneRow(Value memory, int64_t width) {
+  std::optional<RowLayout> layout = rowLayoutOf(cast<MemRefType>(memory.getType()), width);
+  return layout && llvm::all_of(layout->outer, [](auto dim) { return dim.second == 0; });
+}
+
 VectorType pkb::lineTypeOf(Value buffer) {
   constexpr int64_t payload = 12; // of a line of 16 bytes
   auto type = cast<xfer::SymmType>(buffer.getType());
   auto whole = cast<VectorType>(type.getElementType());
   int64_t used = 0;
-  for (Operation *user : buffer.getUsers())
+  for (Operation *user : buffer.getUsers()) {
+    if (auto all = dyn_cast<xfer::ContributionsOp>(user))
+      for (Value tile : all.getTiles())
+        for (Operation *reader : tile.getUsers())
+          if (auto part = dyn_cast<xfer::PartOp>(reader))
+            used = std::max<int64_t>(used, part.getNumber() + 1);
     if (auto put = dyn_cast<xfer::PutOp>(user)) {
       auto line = put.getTile().getDefiningOp<xfer::LineOp>();
       used = std::max<int64_t>(used, line ? line.getValues().size() : whole.getNumElements());
     }
+  }
   // The header has vectors of a power of two, or of three times one.
   auto isLength = [](int64_t elements) { return llvm::isPowerOf2_64(elements % 3 == 0 ? elements / 3 : elements); };
   while (used > 0 && !isLength(used))

@@ -18,7 +18,10 @@ bool readsWholeRows(xfer::LoadOp load);
 /// True if all rows of `width` elements of `memory` start at a multiple of 16 bytes where `memory` does.
 bool hasAlignedRows(mlir::Value memory, int64_t width);
 
-/// What the lines of `buffer` carry: a vector of as many elements as are put, if they fit into one line.
+/// True if all rows of `width` elements of `memory` are the same one.
+bool isOneRow(mlir::Value memory, int64_t width);
+
+/// What the lines of `buffer` carry: a vector of as many elements as are put or read, if they fit into one line.
 mlir::VectorType lineTypeOf(mlir::Value buffer);
 
 /// How the loops over the vectors of a row are.

@@ -43,7 +43,8 @@ static bool isByLines(Value buffer) { return cast<xfer::SymmType>(buffer.getType
 std::optional<RowStream> RowGroup::streamOf(xfer::PipelineOp pipeline, bool once) {
   xfer::ScheduleAttr schedule = kernel.source.getSchedule();
   FailureOr<SmallVector<Operation *>> produce = tileOperations(pipeline.getProduce().front()), consume = tileOperations(pipeline.getConsume().front());
-  if (failed(produce) || failed(consume) || produce->empty() || consume->empty() || pipeline.getElements() == 0)
+  constexpr int64_t mostRanks = 32; // a lane for each looks for its lines
+  if (kernel.size > mostRanks || failed(produce) || failed(consume) || produce->empty() || consume->empty() || pipeline.getElements() == 0)
     return std::nullopt;
   // What is sent before the exchange and received after it, by lines that each row waits for by itself.
   auto sends = [](Operation *op) {
@@ -77,11 +78,19 @@ std::optional<RowStream> RowGroup::streamOf(xfer::PipelineOp pipeline, bool once
   if (schedule.getThreads() / stream.team < stream.chunk)
     return std::nullopt;
 
+  // What is read again after the exchange, and is another row each time.
+  auto isReadAgain = [&](Value memory) {
+    return llvm::any_of(*consume, [&](Operation *op) {
+      auto load = dyn_cast<xfer::LoadOp>(op);
+      return load && load.getSource() == memory && readsWholeRows(load);
+    });
+  };
   // A kernel writes nothing that it reads (the gate, XV003), so a row may be read at any time.
   int64_t room = roomForRows(schedule);
   for (Operation *op : *produce) {
     auto load = dyn_cast<xfer::LoadOp>(op);
-    if (!load || !readsWholeRows(load) || llvm::is_contained(stream.kept, load.getSource()))
+    if (!load || !readsWholeRows(load) || llvm::is_contained(stream.kept, load.getSource()) || !isReadAgain(load.getSource()) ||
+        isOneRow(load.getSource(), xfer::elementWidth(load.getTile().getType().getElementType())))
       continue;
     int64_t vector = std::max<int64_t>(4, stream.lanes * xfer::elementBytes(getElementTypeOrSelf(load.getTile().getType().getElementType())));
     int64_t bytes = vector * stream.perLane * (stream.ahead + 1);

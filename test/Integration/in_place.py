@@ -18,6 +18,7 @@ PROGRAMS = {
     "some_rows": ("one", [LAUNCH]), "buckets": ("one", [LAUNCH, LAUNCH, ATEN]), "in_turn": ("one", [LAUNCH, LAUNCH]), "across": ("one", [LAUNCH, LAUNCH]),
     "kept_part": ("one", [ATEN, LAUNCH]), "gathered": ("whole", [LAUNCH]), "gathered_part": ("shard", [LAUNCH]), "sharded": ("shard", [LAUNCH]),
     "scattered": ("shard", [LAUNCH]), "scattered_back": ("shard", [LAUNCH]), "exchanged": ("shard", [LAUNCH, COPY]), "transposed": ("one", None),
+    "counted": ("state", [LAUNCH, COPY]),
 }  # fmt: skip
 
 

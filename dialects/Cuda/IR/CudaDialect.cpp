@@ -83,6 +83,12 @@ void CudaDialect::initialize() {
       >();
 }
 
+LogicalResult RowType::verify(function_ref<InFlightDiagnostic()> emitError, VectorType vector, int64_t count) {
+  if (count < 1 || vector.getRank() != 1)
+    return emitError() << "a row must have at least one vector of one dimension, got: " << count << " of " << vector;
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   // kernel_c1
   for (auto [name, value] : {std::pair<StringRef, int64_t>("ranks", getRanks()), {"blocks", getBlocks()},
@@ -218,6 +224,9 @@ LogicalResult GatherLLOp::verify() {
   auto kernel = (*this)->getParentOfType<KernelOp>();
   if (kernel && getValues().size() != kernel.getRanks())
     return emitOpError() << "must have a result for each of " << kernel.getRanks() << " ranks, got: " << getValues().size();
+  constexpr size_t mostRanks = 32;
+  if (getValues().size() > mostRanks)
+    return emitOpError() << "must be for at most " << mostRanks << " ranks, a lane for each, got: " << getValues().size();
   if (!llvm::all_of(getValues().getTypes(), [&](Type type) { return type == getOwn().getType(); }))
     return emitOpError() << "must have results of type " << getOwn().getType() << ", got: " << getValues().getTypes();
   return success();

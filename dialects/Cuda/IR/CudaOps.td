@@ -435,7 +435,7 @@ def Cuda_GatherLLOp : Cuda_Op<"gather_ll", [Cuda_SitedOpInterface, MemoryEffects
     The lines of rank 0 lie at `pointer`, those of every other rank in its slot. This rank has sent itself none: its value is `own`.
 
     **Constraints:**
-    * `gather_ll_c1`: a result for every rank of the kernel, of the type of `own`.
+    * `gather_ll_c1`: a result for every rank of the kernel, at most 32, of the type of `own`.
   }];
   let arguments = (ins Cuda_PtrType:$pointer, Index:$vector, Index:$epoch, AnyVectorOfNonZeroRank:$own, I64Attr:$site);
   let results = (outs Variadic<AnyVectorOfNonZeroRank>:$values);

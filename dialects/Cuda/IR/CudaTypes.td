@@ -21,6 +21,7 @@ def Cuda_RowType : TypeDef<Cuda_Dialect, "Row"> {
   let summary = "a row that a team of lanes holds in registers: `count` vectors in each lane, the last of which may be missing";
   let parameters = (ins "::mlir::VectorType":$vector, "int64_t":$count);
   let assemblyFormat = "`<` $count `of` $vector `>`";
+  let genVerifyDecl = 1;
 }
 
 #endif // PKB_DIALECTS_CUDA_IR_CUDATYPES_TD

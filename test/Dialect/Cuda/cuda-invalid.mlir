@@ -430,3 +430,9 @@ cuda.kernel @k attributes {blocks = 1 : i64, group = #comm.group<[[0, 1]]>, mech
   // expected-error @+1 {{attribute 'lanes' failed to satisfy constraint: 64-bit signless integer attribute whose value is positive}}
   %v = cuda.vectors %n of 0
 }
+
+// -----
+
+// A row holds something.
+// expected-error @+1 {{a row must have at least one vector of one dimension, got: 0 of 'vector<4xf32>'}}
+func.func private @row_of_nothing() -> !cuda.row<0 of vector<4xf32>>

@@ -129,12 +129,25 @@ def transposed(x):
     return y
 
 
+def counted(x, state):
+    """What a row has one of, kept from call to call; all lanes of the row read it."""
+    squares = x.pow(2).sum(-1, keepdim=True)
+    dist.all_reduce(squares)
+    state.copy_(squares + state)
+    return x * torch.rsqrt(state.abs() + 1)
+
+
 def one_inputs(rank, world_size, device, trial=0):
     return (_tensor(rank, trial, device, 6, 300),)
 
 
 def two_inputs(rank, world_size, device, trial=0):
     return _tensor(rank, trial, device, 6, 300), _tensor(99, trial, device, 6, 300, seed=5)
+
+
+def state_inputs(rank, world_size, device, trial=0):
+    """Few rows, which the warps of a block share."""
+    return _tensor(rank, trial, device, 3, 2200), _tensor(99, trial, device, 3, 1, seed=5)
 
 
 def shard_inputs(rank, world_size, device, trial=0):

@@ -353,3 +353,43 @@ cuda.kernel @rows attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, m
   }
   cuda.epoch_end %epoch site 2
 }
+
+// -----
+
+// verify_cuda_emittable_c10: a row of a chunk without a team, a vector that is not the loop's, vectors that no lane reaches, and lines that are not yet sent.
+func.func @main() {
+  return
+}
+cuda.kernel @kept attributes {blocks = 2 : i64, group = #comm.group<[[0, 1]]>, mechanism = #xfer<mechanism ll>, min_blocks = 1 : i64,
+    pointers = 2 : i64, ranks = 2 : i64, region_bytes = 6361600 : i64, summary = "", threads = 64 : i64} {
+  %ticket = cuda.epoch_begin site 1
+  %epoch = cuda.epoch %ticket
+  %n = arith.constant 512 : index
+  %zero = arith.constant 0 : index
+  %x = cuda.pointer %zero
+  %yes = arith.constant true
+  // expected-error @+1 {{'cuda.stream_rows' op must have a team of 32 threads for each of 8 rows, got: 64 threads}}
+  cuda.stream_rows %zero step %n below %n aligned %yes rows 8 by 32 ahead 0 steps 1 full 1 fetch {
+  ^bb0(%c: index, %i: index):
+    %row = cuda.keep_row %x length %n : !cuda.row<1 of vector<4xf32>>
+    cuda.yield %row : !cuda.row<1 of vector<4xf32>>
+  } produce {
+  ^bb0(%c: index, %i: index, %row: !cuda.row<1 of vector<4xf32>>):
+    // expected-error @+1 {{'cuda.row_reduce' op must have at most 1 vectors for each of 32 lanes, got: 128}}
+    %sum = cuda.row_reduce sum %n unroll 1 per_lane 1 : vector<1xf32> load {
+    ^bb0(%k: index):
+      // expected-error @+1 {{'cuda.kept' op must be the vector that its loop is at, which is in a register}}
+      %v = cuda.kept %row[%zero] : !cuda.row<1 of vector<4xf32>>
+      cuda.yield %v : vector<4xf32>
+    } map {
+    ^bb0(%k: index, %v: vector<4xf32>):
+      cuda.yield %v : vector<4xf32>
+    }
+    // expected-error @+1 {{'cuda.gather_ll' op must stand behind what is sent, in the third region}}
+    %all:2 = cuda.gather_ll %x[%i] epoch %epoch site 3 own %sum : vector<1xf32> -> vector<1xf32>, vector<1xf32>
+    cuda.yield
+  } consume {
+  ^bb0(%c: index, %i: index, %row: !cuda.row<1 of vector<4xf32>>):
+  }
+  cuda.epoch_end %epoch site 2
+}
